@@ -1,0 +1,204 @@
+"""The one engine: blocks of query rows meet the slots carried from before.
+
+Teacher forcing needs no stepping: within a layer the keys and values of a token do not depend on what is evicted
+later, so a block of rows is computed at once, every row seeing exactly the slots it would have seen had the tokens
+come one at a time. After the block the slots really shrink. ``replay`` feeds large blocks, ``generate`` blocks of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from kvviz import attention
+from kvviz.attention import Rule
+from kvviz.cache import SlotsLayer, native_windows, slots_cache
+from kvviz.experiment import Setup
+from kvviz.patterns import Causal
+from kvviz.plan import STILL_THERE, BlockPlan, Plan, PlanContext
+from kvviz.rope import ropes_of
+
+
+class Recorder(Protocol):
+    """Whoever measures the attention weights as they pass."""
+
+    def record(self, layer: int, weights: Tensor, positions: Tensor, visible: Tensor, queries: Tensor) -> None:
+        """Weights (A, R, K), positions (H, K), visible (H or 1, R, K) bool, query positions (R,)."""
+
+
+class Pass:
+    """One pass of a model over one text under a setup: feed it blocks of tokens, it returns logits.
+
+    Raises ValueError where the setup has no meaning for the model.
+    """
+
+    def __init__(
+        self, model: PreTrainedModel, setup: Setup, *, prompt_tokens: int, recorder: Recorder | None = None
+    ) -> None:
+        config = model.config.get_text_config(decoder=True)
+        self.model, self.setup, self.recorder = model, setup, recorder
+        self.layers, self.kv_heads = config.num_hidden_layers, kv_heads_of(config)
+        self.windows = native_windows(model.config)
+        self.device = model.device
+        self.slots = [SlotsLayer() for _ in range(self.layers)]
+        self.cache = slots_cache(self.slots)
+        self.plan = Plan(
+            setup.policy, self.windows, self.kv_heads, PlanContext(self.layers, prompt_tokens, self.device)
+        )
+        self.ropes = ropes_of(model) if setup.positions == "slot" else []
+        self.lifetimes = torch.empty(self.layers, self.kv_heads, 0, dtype=torch.long, device=self.device)
+        self.fed = 0
+        self.sights: dict[int, Sight] = {}
+        refuse_past_learned_positions(model, 0)
+
+    @property
+    def softmax(self) -> str:
+        return self.setup.softmax
+
+    def feed(self, token_ids: Sequence[int] | Tensor, *, last_only: bool = False) -> Tensor:
+        """Logits (R, vocabulary) of a block of R tokens, or (1, vocabulary) of its last one."""
+        ids = torch.as_tensor(token_ids, device=self.device).view(1, -1)
+        start, rows = self.fed, ids.shape[1]
+        refuse_past_learned_positions(self.model, start + rows)
+        self.plan.advance(start, rows)
+        self.sights = {}
+        self.queries = torch.arange(start, start + rows, device=self.device)
+        use_kvviz_attention(self.model)
+        token = attention.active_run.set(self)
+        try:
+            with torch.inference_mode():
+                output = self.model(
+                    input_ids=ids,
+                    position_ids=self.queries[None],
+                    cache=self.cache,
+                    use_cache=True,
+                    logits_to_keep=1 if last_only else 0,
+                )
+        finally:
+            attention.active_run.reset(token)
+        self.fed += rows
+        self.note_lifetimes(rows)
+        return output.logits[0]
+
+    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule, window: int | None) -> Tensor:
+        """One layer's attention for the current block, (1, R, A, D); afterwards the layer's slots have shrunk."""
+        assert window == self.windows[layer], f"layer {layer} asks for window {window}, not {self.windows[layer]}"
+        slots = self.slots[layer]
+        sight = self.sight(layer)
+        if sight.shrink_first is not None:
+            key, value = slots.retain(sight.shrink_first)
+        mixed = self.mix(layer, query, key, value, rule, sight)
+        if sight.shrink_after is not None:
+            slots.retain(sight.shrink_after)
+        return mixed
+
+    def sight(self, layer: int) -> Sight:
+        """What the rows of this block see in a layer; computed once for layers that are all alike."""
+        group, index = self.plan.place[layer]
+        block = self.plan.blocks[group]
+        key = group if len(block.positions) == 1 and self.setup.pattern.is_alike else -1 - layer
+        if key not in self.sights:
+            self.sights[key] = Sight(block.layer(index), self.queries, self.setup, layer)
+        return self.sights[key]
+
+    def mix(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule, sight: Sight) -> Tensor:
+        shift = sight.shift if self.setup.positions == "slot" else None
+        if shift is None and self.recorder is None and rule.is_plain:
+            return attention.fused(query, key, value, sight.mask, rule, sight.is_causal)
+        raw = (
+            attention.scores(query, key, rule)
+            if shift is None
+            else attention.slot_scores(query, key, rule, shift, self.ropes[layer])
+        )
+        weights = attention.weights_of(raw, sight.visible, rule)
+        if self.recorder is not None:
+            heads = sight.positions.expand(self.kv_heads, -1)
+            self.recorder.record(layer, weights.flatten(0, 1), heads, sight.visible, self.queries)
+        return attention.combine(weights, value)
+
+    def note_lifetimes(self, rows: int) -> None:
+        """Write down who left in this block."""
+        new = self.lifetimes.new_full((self.layers, self.kv_heads, rows), STILL_THERE)
+        self.lifetimes = torch.cat([self.lifetimes, new], dim=-1)
+        for group, block in zip(self.plan.groups, self.plan.blocks, strict=True):
+            if block.survivors is None:
+                continue
+            shape = (len(group.layers), self.kv_heads, block.positions.shape[-1])
+            part = self.lifetimes[group.layers]
+            part.scatter_(-1, block.positions.expand(shape), block.leaves_at.expand(shape))
+            self.lifetimes[group.layers] = part
+
+    def evicted_at(self) -> Tensor:
+        """(L, H, T): the first step that cannot see each token; T for those still there."""
+        return self.lifetimes.clamp(max=self.fed)
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes of all key and value tensors held now."""
+        return sum(layer.nbytes for layer in self.slots)
+
+    @property
+    def bytes_per_entry(self) -> int:
+        """Key and value payload of one token in one layer and KV head."""
+        first = self.slots[0]
+        return (first.keys.shape[-1] + first.values.shape[-1]) * first.keys.element_size()
+
+
+class Sight:
+    """Which slots the rows of one block see in one layer (or in all layers that are alike)."""
+
+    def __init__(self, block: BlockPlan, queries: Tensor, setup: Setup, layer: int):
+        single = len(queries) == 1
+        self.shrink_first = block.survivors if single else None
+        self.shrink_after = None if single else block.survivors
+        self.positions, leaves_at = block.positions, block.leaves_at
+        if self.shrink_first is not None:  # one row sees exactly what survives its own step
+            self.positions = self.positions.gather(-1, self.shrink_first)
+            leaves_at = leaves_at.gather(-1, self.shrink_first)
+        rows = queries[:, None]
+        keys = self.positions[:, None, :]
+        self.present = (keys <= rows) & (rows < leaves_at[:, None, :])  # (H or 1, R, K)
+        self.visible = self.present
+        is_causal = isinstance(setup.pattern, Causal)
+        if not is_causal:
+            self.visible = self.present & setup.pattern.sees(rows, keys)
+        self.is_causal = is_causal and not single and block.survivors is None and keys.shape[-1] == len(queries)
+        self.mask = None if self.is_causal or (single and is_causal) else self.visible
+        self.queries = queries
+
+    @property
+    def shift(self) -> Tensor:
+        """How many positions between each key and its query are no longer in the cache, (H or 1, R, K).
+
+        With ``positions=slot`` a key moves that much towards its query. 0 where the row cannot see the key.
+        """
+        distance = self.queries[:, None] - self.positions[:, None, :]
+        count = self.present.long()
+        later = count.sum(-1, keepdim=True) - count.cumsum(-1)
+        return torch.where(self.visible, distance - later, 0)
+
+
+def kv_heads_of(config: Any) -> int:
+    """KV heads of a config; those without the field give every query head its own."""
+    return getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+
+
+def use_kvviz_attention(model: PreTrainedModel) -> None:
+    """Route the model's attention through kvviz; harmless outside a run, where it is stock sdpa."""
+    if model.config._attn_implementation != attention.NAME:
+        model.set_attn_implementation(attention.NAME)
+
+
+def refuse_past_learned_positions(model: PreTrainedModel, tokens: int) -> None:
+    """Models with learned positions have no position beyond the last one they learned."""
+    config = model.config.get_text_config(decoder=True)
+    learned = next((m for n, m in model.named_modules() if n.endswith(("wpe", "embed_positions"))), None)
+    if learned is not None and tokens > config.max_position_embeddings:
+        raise ValueError(
+            f"{tokens} tokens are more than the {config.max_position_embeddings} positions {config.model_type} "
+            "learned; use a shorter text."
+        )

@@ -1,0 +1,120 @@
+"""Knobs and spelling: how a choice such as ``streaming:budget=256,sinks=4`` becomes an object and back.
+
+Policies, patterns and storages are frozen dataclasses whose fields are knobs. One spelling serves the command line,
+the URL and the labels, and ``parse(spell(x)) == x`` for every value.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, TypeVar
+
+C = TypeVar("C", bound="Choice")
+
+BUDGET_LIMIT = 2**20  # far above any text; a budget above the text is accepted, one above this is a slip of the hand
+
+
+def knob(default: int, label: str, low: int, high: int) -> Any:
+    """A whole-number field with the range its slider shows; both ends are allowed values."""
+    return dataclasses.field(default=default, metadata={"label": label, "low": low, "high": high})
+
+
+def switch(default: bool, label: str) -> Any:
+    """A yes/no field, spelled 0 or 1."""
+    return dataclasses.field(default=default, metadata={"label": label, "low": 0, "high": 1})
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """Something a person picks by name and sets by knobs. It holds no state beyond its knobs."""
+
+    kind: ClassVar[str] = "choice"
+    title: ClassVar[str] = ""
+    source: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            check_knob(self, field)
+
+    @classmethod
+    def name(cls) -> str:
+        """The word it is spelled with: the class name in snake case."""
+        return "".join(("_" if i and c.isupper() else "") + c.lower() for i, c in enumerate(cls.__name__))
+
+
+def check_knob(owner: Choice, field: dataclasses.Field[Any]) -> None:
+    """Refuse a value of the wrong type or out of the knob's range, naming both."""
+    value, low, high = getattr(owner, field.name), field.metadata["low"], field.metadata["high"]
+    what = f"{owner.name()}: {field.name}={value!r}"
+    if isinstance(field.default, bool):
+        if not isinstance(value, bool):
+            raise ValueError(f"{what} must be 0 or 1.")
+    elif isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{what} must be a whole number from {low} to {high}.")
+    elif not low <= value <= high:
+        raise ValueError(f"{what} is out of range; choose a whole number from {low} to {high}.")
+
+
+def spell(choice: Choice) -> str:
+    """``name:knob=value,knob=value`` with every knob written out, so that a later default cannot change a link."""
+    knobs = [f"{f.name}={spell_value(getattr(choice, f.name))}" for f in dataclasses.fields(choice)]
+    return choice.name() + (":" + ",".join(knobs) if knobs else "")
+
+
+def spell_value(value: object) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def parse(text: str, registry: Mapping[str, type[C]]) -> C:
+    """The choice that ``text`` spells; knobs left out keep their defaults.
+
+    Raises ValueError naming the offending word, the choices and the likely one.
+    """
+    name, _, rest = text.strip().partition(":")
+    cls = pick(name.strip(), registry)
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    values: dict[str, Any] = {}
+    for part in filter(None, (p.strip() for p in rest.split(","))):
+        key, equals, word = (s.strip() for s in part.partition("="))
+        if key not in fields:
+            raise ValueError(f"{name} has no knob {key!r}; " + suggestion(key, fields))
+        if not equals or key in values:
+            raise ValueError(f"{name}: write each knob once, as knob=value; got {text!r}.")
+        values[key] = parse_value(name, fields[key], word)
+    return cls(**values)
+
+
+def parse_value(name: str, field: dataclasses.Field[Any], word: str) -> Any:
+    low, high = field.metadata["low"], field.metadata["high"]
+    # int() also takes "1_0", "+4" and other alphabets' digits, which would not spell back the same
+    digits = word.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 18):
+        raise ValueError(f"{name}: {field.name}={word!r} must be a whole number from {low} to {high}.")
+    number = int(word)
+    return bool(number) if isinstance(field.default, bool) and number in (0, 1) else number
+
+
+def pick(name: str, registry: Mapping[str, type[C]]) -> type[C]:
+    """The class called ``name``, or a ValueError that lists what exists and what was probably meant."""
+    if name not in registry:
+        kind = next(iter(registry.values())).kind
+        raise ValueError(f"There is no {kind} {name!r}; " + suggestion(name, registry))
+    return registry[name]
+
+
+def suggestion(word: str, choices: Iterable[str]) -> str:
+    """``did you mean …? The choices are …``"""
+    names = list(choices)
+    close = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.5)
+    likely = f"did you mean {close[0]!r}? " if close else ""
+    return f"{likely}The choices are: {', '.join(names) or 'none'}."
+
+
+def describe_knobs(cls: type[Choice]) -> list[dict[str, Any]]:
+    """Name, default, range and label of every knob; sliders and documentation are made from it."""
+    return [
+        {"name": f.name, "default": f.default, **{key: f.metadata[key] for key in ("low", "high", "label")}}
+        for f in dataclasses.fields(cls)
+    ]

@@ -1,0 +1,89 @@
+"""What one row of attention weights says: four numbers per query, and the recorder that takes them in the pass.
+
+Weights (A, R, K) are shares of R queries over K slots; a row sums to 1 (to less with softmax off by one).
+Positions broadcast against them as (A, 1, K); queries are (R,).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+
+def sink_mass(weights: Tensor, positions: Tensor, sinks: int) -> Tensor:
+    """Share of each query's attention on the first ``sinks`` positions of the text: Σ_{j < s} w_j, (A, R)."""
+    return (weights * (positions < sinks)).sum(-1)
+
+
+def entropy(weights: Tensor) -> Tensor:
+    """−Σ w_j ln w_j of each row in nats, (A, R): 0 when one slot gets all, ln K when all get the same."""
+    return torch.special.entr(weights).sum(-1)
+
+
+def mean_distance(weights: Tensor, positions: Tensor, queries: Tensor) -> Tensor:
+    """Σ w_j (t − j) / Σ w_j of each row in positions, (A, R)."""
+    distance = queries[:, None] - positions
+    return (weights * distance).sum(-1) / weights.sum(-1)
+
+
+MEASURES = ("sink_mass", "entropy", "mean_distance", "received")
+
+
+class AttentionRecorder:
+    """Takes the measures of every layer and head while the pass runs, and whole maps only where asked.
+
+    Memory is O(L·A·T) plus T² for each map.
+    """
+
+    def __init__(
+        self, layers: int, query_heads: int, tokens: int, *, sinks: int = 4, maps: Iterable[tuple[int, int]] = ()
+    ) -> None:
+        shape = (layers, query_heads, tokens)
+        self.sinks = sinks
+        self.sink_mass = np.zeros(shape, dtype=np.float32)
+        self.entropy = np.zeros(shape, dtype=np.float32)
+        self.mean_distance = np.zeros(shape, dtype=np.float32)
+        self.received = np.zeros(shape, dtype=np.float32)
+        self.maps: dict[tuple[int, int], NDArray[np.float32]] = {}
+        for layer, head in maps:
+            if not (0 <= layer < layers and 0 <= head < query_heads):
+                raise ValueError(
+                    f"There is no layer {layer}, head {head}: this model has layers 0–{layers - 1} and query heads "
+                    f"0–{query_heads - 1}."
+                )
+            self.maps[layer, head] = np.full((tokens, tokens), np.nan, dtype=np.float32)
+
+    def record(self, layer: int, weights: Tensor, positions: Tensor, visible: Tensor, queries: Tensor) -> None:
+        """One layer's block: weights (A, R, K), positions (H, K), visible (H or 1, R, K), queries (R,)."""
+        group = len(weights) // len(positions)
+        rows = slice(int(queries[0]), int(queries[-1]) + 1)
+        places = positions.repeat_interleave(group, 0)  # (A, K)
+        spots = places[:, None]
+        self.sink_mass[layer, :, rows] = array(sink_mass(weights, spots, self.sinks))
+        self.entropy[layer, :, rows] = array(entropy(weights))
+        self.mean_distance[layer, :, rows] = array(mean_distance(weights, spots, queries))
+        np.put_along_axis(
+            self.received[layer],
+            array(places),
+            np.take_along_axis(self.received[layer], array(places), 1) + array(weights.sum(1)),
+            1,
+        )
+        for (map_layer, head), matrix in self.maps.items():
+            if map_layer == layer:
+                seen = visible[head // group if len(visible) > 1 else 0]
+                matrix[rows, array(places[head])] = array(torch.where(seen, weights[head], torch.nan))
+
+    def taken(self, tokens: int) -> dict[str, Any]:
+        """The measures of the first ``tokens`` tokens, by the names of Trace's fields."""
+        series = {name: getattr(self, name)[..., :tokens] for name in MEASURES}
+        maps = {place: matrix[:tokens, :tokens] for place, matrix in self.maps.items()}
+        return {"sink_tokens": self.sinks, "maps": maps, **series}
+
+
+def array(tensor: Tensor) -> NDArray[Any]:
+    return tensor.detach().cpu().numpy()

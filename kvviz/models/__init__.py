@@ -1,0 +1,22 @@
+"""Models: the table, and loading one by name.
+
+``load()`` fetches the default model once, checks its hash and keeps it in the user's cache folder.
+"""
+
+from kvviz.models.load import Loaded, load
+from kvviz.models.place import choose_device, choose_dtype
+from kvviz.models.store import cache_folder, is_ready
+from kvviz.models.table import DEFAULT_MODEL, MODELS, ModelCard, ModelError
+
+__all__ = [
+    "DEFAULT_MODEL",
+    "MODELS",
+    "Loaded",
+    "ModelCard",
+    "ModelError",
+    "cache_folder",
+    "choose_device",
+    "choose_dtype",
+    "is_ready",
+    "load",
+]

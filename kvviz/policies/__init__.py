@@ -1,0 +1,31 @@
+"""One file a policy. A new file in this folder is found by itself; nothing else has to be edited."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from kvviz import knobs
+from kvviz.policies.base import Policy, View
+
+__all__ = ["POLICIES", "Policy", "View", "parse_policy"]
+
+# The order in which menus list them; policies not named here follow in alphabetical order.
+FIRST = ("full", "window", "rolling", "streaming")
+
+
+def discover() -> dict[str, type[Policy]]:
+    """Every Policy subclass of this folder by its name."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    found = {cls.name(): cls for cls in Policy.__subclasses__() if cls.__module__.startswith(__name__)}
+    order = sorted(found, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
+    return {name: found[name] for name in order}
+
+
+POLICIES: dict[str, type[Policy]] = discover()
+
+
+def parse_policy(text: str) -> Policy:
+    """``streaming:budget=256,sinks=4`` → the policy; ValueError with the choices otherwise."""
+    return knobs.parse(text, POLICIES)

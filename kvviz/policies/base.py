@@ -1,0 +1,68 @@
+"""What a policy is: a frozen set of knobs and one method, ``keep``, that says which slots survive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from kvviz.knobs import Choice
+
+
+@dataclass(frozen=True)
+class View:
+    """What a policy may look at when token ``newest`` has just been appended and nothing has been evicted for it.
+
+    Slots lie in position order and the last one is the newest token. The leading axes ``…`` are absent for a
+    policy that reads attention (it is asked layer by layer) and one axis of layers for a policy that reads positions
+    alone (it is asked once for all layers). ``layer`` and ``head`` broadcast against ``positions``.
+    """
+
+    positions: Tensor  # (…, H, K) whole numbers, counted from 0
+    newest: int  # position of the token that was just appended
+    layer: Tensor  # (…, 1, 1)
+    head: Tensor  # (H, 1)
+    layers: int
+    prompt_tokens: int
+    limit: int  # how many slots must survive; fewer than K
+
+
+@dataclass(frozen=True)
+class Policy(Choice):
+    """Which tokens stay in the cache. Subclasses name their knobs, their source and implement ``keep``."""
+
+    kind: ClassVar[str] = "policy"
+    observes: ClassVar[int] = 0  # latest attention rows ``keep`` needs; 0 = it reads positions alone
+
+    differs: ClassVar[bool] = False  # whether layers or heads may keep different tokens
+
+    def keep(self, view: View) -> Tensor:
+        """Which slots survive, (…, H, K) bool: exactly ``view.limit`` in every head, the newest among them."""
+        raise NotImplementedError
+
+    def limit(self, newest: int, layer: int, prompt_tokens: int) -> int | None:
+        """Keys the query at ``newest`` may see in this layer, its own included; None = all of them."""
+        return getattr(self, "budget", None)
+
+    def notes(self, tokens: int) -> list[str]:
+        """Plain sentences about how these knobs meet a text of that many tokens."""
+        budget = getattr(self, "budget", None)
+        if budget is None or budget < tokens:
+            return []
+        return [
+            f"The budget of {budget} is not smaller than the text ({tokens} tokens): nothing is evicted, "
+            "this is exactly the full cache."
+        ]
+
+    def role_of(self, position: int, newest: int) -> str:
+        """Why a held token is held, for colouring: ``sink``, ``recent`` or ``other``."""
+        return "recent"
+
+
+def top(score: Tensor, count: int) -> Tensor:
+    """The ``count`` highest scores of each row as a bool mask, (…, K) → (…, K); of equal scores the older leaves."""
+    order = score.flip(-1).argsort(dim=-1, descending=True, stable=True)[..., :count]
+    kept = torch.zeros_like(score, dtype=torch.bool)
+    return kept.scatter_(-1, score.shape[-1] - 1 - order, True)

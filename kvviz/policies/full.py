@@ -1,0 +1,24 @@
+"""The full cache: nothing is ever evicted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from kvviz.policies.base import Policy, View
+
+
+@dataclass(frozen=True)
+class Full(Policy):
+    """Keep every token: S_t = {0, …, t}.
+
+    Source: ordinary causal decoding with a KV cache (Vaswani et al., 2017). No departures.
+    """
+
+    title = "Full cache: nothing is evicted"
+    source = "Vaswani et al., Attention Is All You Need, 2017"
+
+    def keep(self, view: View) -> Tensor:
+        return torch.ones_like(view.positions, dtype=torch.bool)

@@ -1,0 +1,27 @@
+"""Rolling buffer: the sliding window, stored in a ring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from kvviz.knobs import BUDGET_LIMIT, knob
+from kvviz.policies.base import Policy, View
+
+
+@dataclass(frozen=True)
+class Rolling(Policy):
+    """Write position i into slot i mod B, over what was there: S_t = {j : t − B < j ≤ t}.
+
+    Source: the rolling buffer cache of Mistral 7B (2023). It holds the same tokens as ``window``; only the place
+    differs. Slots are reported in position order all the same, and the ring is drawn from slot = position mod B.
+    """
+
+    title = "Rolling buffer: the window as a ring of slots"
+    source = "Jiang et al., Mistral 7B, 2023"
+    budget: int = knob(256, "slots in the ring", 1, BUDGET_LIMIT)
+
+    def keep(self, view: View) -> Tensor:
+        is_overwritten = view.positions + self.budget <= view.newest
+        return ~is_overwritten

@@ -1,0 +1,27 @@
+"""``python -m kvviz.warm``: fetch and prepare the default model before the first page asks for it."""
+
+from __future__ import annotations
+
+import sys
+
+from kvviz.models import DEFAULT_MODEL, MODELS, ModelError, is_ready, load
+
+
+def main() -> int:
+    """Prepare the model unless it is ready; return 0, or 2 after one sentence on standard error."""
+    try:
+        if not is_ready(MODELS[DEFAULT_MODEL]):
+            print(load(progress=_report).origin, file=sys.stderr)
+    except ModelError as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 2
+    # the default experiment is warmed here as soon as its result can outlive this process
+    return 0
+
+
+def _report(what: str, share: float) -> None:
+    print(f"\r{share:4.0%} {what:<70}", end="\n" if share >= 1 else "", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

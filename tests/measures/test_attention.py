@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from kvviz.measures.attention import AttentionRecorder, entropy, mean_distance, sink_mass
+
+WEIGHTS = torch.tensor([[[0.5, 0.25, 0.25], [0.0, 0.0, 1.0]]], dtype=torch.float64)  # one head, two queries
+POSITIONS = torch.tensor([[[0, 4, 6]]])
+QUERIES = torch.tensor([6, 7])
+
+
+def test_sink_mass_counts_the_first_positions_of_the_text_not_the_first_slots() -> None:
+    assert sink_mass(WEIGHTS, POSITIONS, 4).tolist() == [[0.5, 0.0]]
+    assert sink_mass(WEIGHTS, POSITIONS, 5).tolist() == [[0.75, 0.0]]
+
+
+def test_entropy_is_in_nats_and_zero_when_one_slot_gets_all() -> None:
+    by_hand = -(0.5 * math.log(0.5) + 2 * 0.25 * math.log(0.25))
+    assert entropy(WEIGHTS).tolist() == [[pytest.approx(by_hand), 0.0]]
+
+
+def test_mean_distance_is_in_positions() -> None:
+    assert mean_distance(WEIGHTS, POSITIONS, QUERIES).tolist() == [[0.5 * 6 + 0.25 * 2 + 0, 1.0]]
+
+
+def test_mean_distance_does_not_shrink_when_a_row_abstains() -> None:
+    assert torch.allclose(mean_distance(WEIGHTS / 2, POSITIONS, QUERIES), mean_distance(WEIGHTS, POSITIONS, QUERIES))
+
+
+def test_the_recorder_puts_slots_back_on_their_positions() -> None:
+    recorder = AttentionRecorder(1, 2, 8, maps=[(0, 1)])
+    weights = torch.stack([WEIGHTS[0], WEIGHTS[0].flip(1)])  # two query heads of one KV head
+    visible = torch.tensor([[[True, True, True], [False, True, True]]])
+    recorder.record(0, weights, POSITIONS[0], visible, QUERIES)
+    row = recorder.maps[0, 1][6]
+    assert row[[0, 4, 6]].tolist() == [0.25, 0.25, 0.5] and np.isnan(row[[1, 2, 3, 5, 7]]).all()
+    assert np.isnan(recorder.maps[0, 1][7, 0])  # not seen is blank, not zero
+    assert recorder.received[0, 0].tolist() == [0.5, 0, 0, 0, 0.25, 0, 1.25, 0]
+    recorder.record(0, weights, POSITIONS[0], visible, QUERIES)
+    assert recorder.received[0, 0, 6] == 2.5  # what a key received adds up over blocks
+
+
+def test_a_map_of_a_head_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="no layer 1, head 0: this model has layers 0–0 and query heads 0–8"):
+        AttentionRecorder(1, 9, 4, maps=[(1, 0)])
