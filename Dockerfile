@@ -17,4 +17,4 @@ RUN python -m kvviz.warm
 EXPOSE 8501
 HEALTHCHECK --start-period=30s CMD \
     python -c "import urllib.request as r; r.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=3)"
-CMD ["streamlit", "run", "app.py", "--server.headless=true", "--server.address=0.0.0.0", "--server.port=8501"]
+CMD ["python", "-m", "kvviz.ui.serve", "--server.headless=true", "--server.address=0.0.0.0", "--server.port=8501"]

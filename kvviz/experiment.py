@@ -168,11 +168,15 @@ class Experiment:
 
     @classmethod
     def from_query(
-        cls, query: Mapping[str, str], known_texts: Mapping[str, str] | None = None
+        cls,
+        query: Mapping[str, str],
+        known_texts: Mapping[str, str] | None = None,
+        default: Experiment | None = None,
     ) -> tuple[Experiment, list[str]]:
         """The experiment a URL asks for, and one sentence for each value that had to fall back to its default."""
+        default = default or cls()
         notes: list[str] = []
-        values: dict[str, Any] = {"setup": setup_from_query(query, notes)}
+        values: dict[str, Any] = {"setup": setup_from_query(query, notes, default=default.setup)}
         parsers: dict[str, Callable[[str], Any]] = {
             "text": lambda word: parse_text(word, known_texts),
             "model": str,
@@ -182,7 +186,7 @@ class Experiment:
         for name, parser in parsers.items():
             if name in query:
                 attempt(notes, values, name, parser, query[name])
-        return cls(**values), notes
+        return replace(default, **values), notes
 
 
 DTYPES = ("float32", "bfloat16", "float16", "float64")
@@ -217,10 +221,12 @@ def setup_query(setup: Setup, prefix: str = "") -> dict[str, str]:
     return {prefix + name: w for name, w in setup.words().items() if name == "policy" or w != plain[name]}
 
 
-def setup_from_query(query: Mapping[str, str], notes: list[str], prefix: str = "") -> Setup:
-    """Undo ``setup_query``; a bad word falls back to the ordinary choice and leaves a sentence in ``notes``."""
+def setup_from_query(
+    query: Mapping[str, str], notes: list[str], prefix: str = "", default: Setup | None = None
+) -> Setup:
+    """Undo ``setup_query``; a bad word falls back to the default and leaves a sentence in ``notes``."""
     values: dict[str, Any] = {}
     for name, parser in SETUP_PARSERS.items():
         if prefix + name in query:
             attempt(notes, values, name, parser, query[prefix + name])
-    return replace(Setup(), **values)
+    return replace(default or Setup(), **values)

@@ -15,7 +15,6 @@ def main() -> int:
     except ModelError as error:
         print(f"\n{error}", file=sys.stderr)
         return 2
-    # the default experiment is warmed here as soon as its result can outlive this process
     return 0
 
 

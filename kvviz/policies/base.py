@@ -58,7 +58,7 @@ class Policy(Choice):
 
     def role_of(self, position: int, newest: int) -> str:
         """Why a held token is held, for colouring: ``sink``, ``recent`` or ``other``."""
-        return "recent"
+        return "other"
 
 
 def top(score: Tensor, count: int) -> Tensor:

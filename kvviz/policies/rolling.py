@@ -25,3 +25,6 @@ class Rolling(Policy):
     def keep(self, view: View) -> Tensor:
         is_overwritten = view.positions + self.budget <= view.newest
         return ~is_overwritten
+
+    def role_of(self, position: int, newest: int) -> str:
+        return "recent"

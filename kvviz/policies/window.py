@@ -24,3 +24,6 @@ class Window(Policy):
 
     def keep(self, view: View) -> Tensor:
         return view.positions > view.newest - self.budget
+
+    def role_of(self, position: int, newest: int) -> str:
+        return "recent"

@@ -1,0 +1,25 @@
+"""Pure plotly figures: arrays and labels in, ``go.Figure`` out. They know no model, no trace and no page."""
+
+from kvviz.figures.attention import attention_map, difference_map, visibility
+from kvviz.figures.lifetimes import lifetimes, role_codes
+from kvviz.figures.overview import layer_head_grid
+from kvviz.figures.pooling import pool
+from kvviz.figures.ring import ring
+from kvviz.figures.scales import shared_top
+from kvviz.figures.series import entries_over_time, series_lines
+from kvviz.figures.tabular import csv_of
+
+__all__ = [
+    "attention_map",
+    "csv_of",
+    "difference_map",
+    "entries_over_time",
+    "layer_head_grid",
+    "lifetimes",
+    "pool",
+    "ring",
+    "role_codes",
+    "series_lines",
+    "shared_top",
+    "visibility",
+]

@@ -1,0 +1,187 @@
+"""Who looks at whom: rows are queries, columns are keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from kvviz.figures import theme
+from kvviz.figures.frame import lay_out, plural, short, square, token_axis
+from kvviz.figures.pooling import LIMIT, pool, pool_labels, pool_notice
+from kvviz.figures.scales import Scale, ScaleName, colour_bar
+
+Floats = NDArray[np.floating]
+
+KEY_TITLE = "key: attended to (position, token)"
+QUERY_TITLE = "query: attends from (row i predicts i + 1)"
+WEIGHT = "attention weight (share of 1)"
+MAP_HEIGHT = 500
+
+
+def attention_map(
+    weights: Floats,
+    labels: Sequence[str],
+    *,
+    scale: ScaleName = "log",
+    top: float = 1.0,
+    sinks: int = 4,
+    title: str = "",
+    first_query: int = 0,
+    limit: int = LIMIT,
+) -> go.Figure:
+    """The weights of one head, (Q, T) shares of 1; NaN = that query could not see that key, drawn blank.
+
+    Row i holds the attention of position ``first_query`` + i, from whose output the next token is predicted. Two maps
+    with equal ``scale`` and ``top`` have equal colours. ``no_sinks`` leaves the first ``sinks`` keys out of the picture
+    (see ``shared_top`` for the maximum of the rest). ``labels`` are the T distinct labels, not escaped. Beyond
+    ``limit`` tokens blocks of them share a cell; a map of 512 is 1.8 MB.
+    """
+    shown = without_sinks(weights, sinks) if scale == "no_sinks" else weights
+    notices = [f"The first {plural(sinks, 'key')} left out." if scale == "no_sinks" else ""]
+    pooled, factor = pool(shown, limit)
+    notices.append(pool_notice(factor, "the largest weight among them."))
+    shading = Scale(scale, top)
+    fig = go.Figure([heat(pooled, labels, first_query, factor, shading), shading.bar()])
+    if scale == "no_sinks" and sinks:
+        mark_columns(fig, sinks / factor)
+    alt = attention_alt(weights, labels, sinks, title, first_query)
+    return map_frame(fig, pooled.shape, "attention", alt, title, " ".join(filter(None, notices)), WEIGHT)
+
+
+def heat(z: Floats, labels: Sequence[str], first_query: int, factor: int, shading: Scale) -> go.Heatmap:
+    """The cells of a map of weights."""
+    return go.Heatmap(
+        **cells(z, labels, first_query, factor),
+        zmin=0,
+        zmax=shading.top,
+        colorscale=shading.stops(),
+        hovertemplate="query %{y}<br>key %{x}<br>weight %{z:.3~g}<extra></extra>",
+    )
+
+
+def cells(z: NDArray[Any], labels: Sequence[str], first_query: int = 0, factor: int = 1) -> dict[str, Any]:
+    """What all maps over queries and keys have in common."""
+    rows, columns = pool_labels(labels[first_query:], factor), pool_labels(labels, factor)
+    if len(rows) < z.shape[0] or len(columns) < z.shape[1]:
+        raise ValueError(f"{len(labels)} labels are too few for a map of shape {z.shape} from query {first_query} on.")
+    return {
+        "z": z,
+        "x": [short(label) for label in columns[: z.shape[1]]],
+        "y": [short(label) for label in rows[: z.shape[0]]],
+        "showscale": False,
+        "hoverongaps": False,
+    }
+
+
+def map_frame(
+    fig: go.Figure, shape: tuple[int, ...], kind: str, alt: str, title: str, notice: str = "", bar_title: str = ""
+) -> go.Figure:
+    """Axes and frame of a map over queries and keys, first query at the top."""
+    fig.update_xaxes(token_axis(shape[1], KEY_TITLE, tickangle=-90))
+    fig.update_yaxes(token_axis(shape[0], QUERY_TITLE, autorange="reversed"))
+    square(fig)
+    kind = f"{kind} {shape[0]}×{shape[1]}"
+    lay_out(fig, kind=kind, alt=alt, height=MAP_HEIGHT, title=title, notice=notice, bar_title=bar_title)
+    return fig.update_layout(plot_bgcolor=theme.GROUND)
+
+
+def without_sinks(weights: Floats, sinks: int) -> Floats:
+    """A copy whose first ``sinks`` columns are blank."""
+    rest = np.array(weights, dtype=np.float32)
+    rest[:, :sinks] = np.nan
+    return rest
+
+
+def mark_columns(fig: go.Figure, columns: float) -> None:
+    """Shade the columns that are left out, so that they do not read as evicted."""
+    edges: dict[str, Any] = {"x0": -0.5, "x1": columns - 0.5, "y0": 0, "y1": 1, "yref": "y domain"}
+    fig.add_shape(type="rect", **edges, fillcolor=theme.GONE, line_width=0, layer="above")
+
+
+def attention_alt(weights: Floats, labels: Sequence[str], sinks: int, title: str, first_query: int) -> str:
+    """The sentence that stands for the map."""
+    head = f"{title}: attention" if title else "Attention"
+    head += f" of {weights.shape[0]:,} queries to {plural(weights.shape[1], 'key')}"
+    if not np.isfinite(weights).any():
+        return f"{head}; no weight was recorded."
+    share = float(np.nansum(weights[:, :sinks], axis=1).mean())
+    query, key = np.unravel_index(int(np.nanargmax(weights)), weights.shape)
+    return (
+        f"{head}; the first {plural(sinks, 'key')} get {share:.1%} of a query's weight on average; the largest "
+        f"single weight, {float(weights[query, key]):.3g}, goes from {labels[first_query + int(query)]!r} "
+        f"to {labels[int(key)]!r}."
+    )
+
+
+def difference_map(
+    a: Floats,
+    b: Floats,
+    labels: Sequence[str],
+    *,
+    top: float | None = None,
+    title: str = "A − B",
+    first_query: int = 0,
+    limit: int = LIMIT,
+) -> go.Figure:
+    """Where A gives more weight than B (blue) and where less (orange), both (Q, T); blank unless both could look.
+
+    The colour grows with the square root of the difference, the same on both sides, up to ``top`` (default: the
+    largest difference), because a few large differences would leave the others invisible.
+    """
+    if a.shape != b.shape:
+        raise ValueError(f"A {a.shape} and B {b.shape} must have the same number of queries and keys.")
+    difference = np.asarray(a, dtype=np.float32) - np.asarray(b, dtype=np.float32)
+    largest = float(np.nanmax(np.abs(difference))) if np.isfinite(difference).any() else 0.0
+    top = top or largest or 1.0
+    pooled, factor = pool(difference, limit, how="mean")
+    hover = "query %{y}<br>key %{x}<br>A − B %{z:+.3~g}<extra></extra>"
+    shading: dict[str, Any] = {"zmin": -top, "zmax": top, "colorscale": bent(theme.DIVERGING), "hovertemplate": hover}
+    fig = go.Figure([go.Heatmap(**cells(pooled, labels, first_query, factor), **shading), difference_bar(top)])
+    alt = f"Attention of A minus attention of B; the largest difference of one weight is {largest:.3g}."
+    notice = pool_notice(factor, "the mean of them.")
+    return map_frame(fig, pooled.shape, "difference", alt, title, notice, "weight in A minus weight in B")
+
+
+def difference_bar(top: float) -> go.Scatter:
+    """The colour bar of ``difference_map``: evenly coloured, so its ticks lie at the square roots."""
+    values = [-1.0, -0.25, 0.0, 0.25, 1.0]
+    places = [0.5 + 0.5 * float(np.sign(value) * np.sqrt(abs(value))) for value in values]
+    texts = [f"{value * top:+.2g}" if value else "0" for value in values]
+    return colour_bar(theme.DIVERGING, places, texts)
+
+
+def bent(stops: list[tuple[float, str]]) -> list[tuple[float, str]]:
+    """A three-colour scale whose strength grows with the square root of the distance from its middle."""
+    low, middle, high = (parts(colour) for _, colour in stops)
+    strengths = np.linspace(0, 1, 17)
+    left = [(0.5 - 0.5 * s**2, mixed(middle, low, s)) for s in strengths[::-1]]
+    right = [(0.5 + 0.5 * s**2, mixed(middle, high, s)) for s in strengths[1:]]
+    return [(float(place), colour) for place, colour in left + right]
+
+
+def parts(colour: str) -> list[float]:
+    return [float(number) for number in colour.removeprefix("rgba(").removesuffix(")").split(",")]
+
+
+def mixed(start: list[float], end: list[float], share: float) -> str:
+    values = [s + (e - s) * share for s, e in zip(start, end, strict=True)]
+    return "rgba({:.0f},{:.0f},{:.0f},{:.3f})".format(*values)
+
+
+def visibility(mask: NDArray[np.bool_], labels: Sequence[str], *, title: str = "", first_query: int = 0) -> go.Figure:
+    """Which key each query may see, (Q, T) bool, before any weight is computed."""
+    z = np.asarray(mask, dtype=np.uint8)
+    if max(z.shape) > LIMIT:
+        raise ValueError(f"A mask of {z.shape} is too large to draw cell by cell; draw at most {LIMIT} tokens.")
+    gap = 1 if max(z.shape) <= 64 else 0
+    colours = [(0.0, theme.CLEAR), (0.5, theme.CLEAR), (0.5, theme.ACCENT["a"]), (1.0, theme.ACCENT["a"])]
+    hover = "query %{y}<br>key %{x}<br>1 = may see, 0 = may not: %{z}<extra></extra>"
+    look: dict[str, Any] = {"zmin": 0, "zmax": 1, "colorscale": colours, "xgap": gap, "ygap": gap}
+    fig = go.Figure(go.Heatmap(**cells(z, labels, first_query), **look, hovertemplate=hover))
+    seen = z.sum(axis=1)
+    alt = f"Keys each of {plural(z.shape[0], 'query')} may see; the last one sees {int(seen[-1])}, none more than "
+    return map_frame(fig, z.shape, "visibility", f"{alt}{int(seen.max())}.", title)

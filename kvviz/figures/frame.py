@@ -1,0 +1,111 @@
+"""What every figure shares: transparent ground, token axes, escaped text, alt text, zoom that survives a rerun.
+
+Font and grid colours are left to the page's theme; a figure shown without one gets plotly's own dark text.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from kvviz.figures import theme
+from kvviz.figures.scales import unseen
+from kvviz.tokens import escape
+
+TITLE_WIDTH = 46  # characters a line; plotly does not wrap, and a phone shows about this many
+LABEL_WIDTH = 14  # characters of a tick label; a longer one would push the picture off a phone
+BAR_HEIGHT = 60  # pixels of a colour bar with its numbers and its title
+ALL_TICKS = 24  # up to so many tokens every one is named
+
+
+def lay_out(
+    fig: go.Figure,
+    *,
+    kind: str,
+    alt: str,
+    height: int,
+    title: str = "",
+    notice: str = "",
+    above: int = 0,
+    bar_title: str = "",
+) -> go.Figure:
+    """Give the figure its frame and return it.
+
+    ``kind`` names the view whose zoom is kept over reruns; ``alt`` is the sentence with the main number; ``notice`` a
+    line under the title; ``above`` the pixels a legend needs between the title and the plot; ``bar_title`` says what
+    the colour bar measures, and in what unit.
+    """
+    if bar_title:
+        above = BAR_HEIGHT
+        name_bar(fig, bar_title)
+    title_lines, notice_lines = textwrap.wrap(title, TITLE_WIDTH), textwrap.wrap(notice, TITLE_WIDTH + 8)
+    top = 8 + 20 * len(title_lines) + 17 * len(notice_lines)
+    heading: dict[str, Any] = {"text": joined(title_lines), "yref": "container", "y": 1, "yanchor": "top"}
+    heading |= {"x": 0, "xanchor": "left", "pad": {"t": 4, "l": 0}, "font": {"size": 15}}
+    heading |= {"subtitle": {"text": joined(notice_lines), "font": {"size": 12}}} if notice else {}
+    fig.update_layout(
+        template=None,  # whichever default another library has set would travel along, 7 kB a figure
+        title=heading if title or notice else None,
+        height=height + top + above,
+        margin={"l": 8, "r": 16, "t": top + above, "b": 8, "pad": 0},
+        paper_bgcolor=theme.CLEAR,
+        plot_bgcolor=theme.CLEAR,
+        uirevision=kind,
+        meta={"alt": alt},
+        dragmode="zoom",
+    )
+    return fig
+
+
+def name_bar(fig: go.Figure, title: str) -> None:
+    """Write what the colour bar measures above it."""
+    place: dict[str, Any] = {"x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "bottom"}
+    fig.add_annotation(text=escape(title), showarrow=False, yshift=36, font={"size": 12}, **place)
+
+
+def joined(lines: Sequence[str]) -> str:
+    return "<br>".join(escape(line) for line in lines)
+
+
+def short(label: str) -> str:
+    """The label cut to fit an axis, escaped; the number it starts with keeps it distinct."""
+    return escape(label if len(label) <= LABEL_WIDTH else label[: LABEL_WIDTH - 1] + "…")
+
+
+def token_axis(count: int, title: str, **more: Any) -> dict[str, Any]:
+    """An axis with one category per token; labels are thinned to what fits unless there are few."""
+    ticks: dict[str, Any] = {"tickmode": "linear", "dtick": 1} if count <= ALL_TICKS else {"nticks": 20}
+    return {"type": "category", "title": {"text": title, "standoff": 8}, **bare(), **ticks, **more}
+
+
+def bare() -> dict[str, Any]:
+    """Axis settings without grid and zero line, with room for its labels."""
+    return {"showgrid": False, "zeroline": False, "automargin": True, "ticks": "outside", "ticklen": 3}
+
+
+def square(fig: go.Figure) -> None:
+    """Draw cells as squares, at the top left of whatever room there is."""
+    fig.update_yaxes(scaleanchor="x", constrain="domain", constraintoward="top")
+    fig.update_xaxes(constrain="domain", constraintoward="left")
+
+
+def legend_above(entries: int) -> dict[str, Any]:
+    """A horizontal legend between title and plot."""
+    box: dict[str, Any] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
+    still = {"itemclick": False, "itemdoubleclick": False}
+    return {"showlegend": entries > 0, "legend": {**box, **still, "bgcolor": theme.CLEAR}}
+
+
+def swatch(name: str, colour: str, outline: str = theme.RULE) -> go.Scatter:
+    """An entry of the legend without data."""
+    marker = {"symbol": "square", "size": 11, "color": colour, "line": {"color": outline, "width": 1}}
+    return unseen({"marker": marker, "name": name, "showlegend": True})
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 token``, ``2 tokens``, ``3 entries``."""
+    many = noun[:-1] + "ies" if noun.endswith(("ry", "ty")) else noun + "s"
+    return f"{count:,} {noun if count == 1 else many}"

@@ -1,0 +1,87 @@
+"""One number per layer and head, all at a glance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from kvviz.figures.frame import bare, lay_out
+from kvviz.figures.scales import BINS, EVEN_SHADES, colour_bar
+
+
+def layer_head_grid(
+    values: NDArray[np.floating],
+    *,
+    name: str,
+    unit: str,
+    selected: tuple[int, int] | None = None,
+    value_range: tuple[float, float] = (0.0, 1.0),
+    title: str = "",
+) -> go.Figure:
+    """A heat map of one measure, (L, A) layers × heads, layer 0 at the top; the selected cell is outlined."""
+    low, high = value_range
+    if not high > low:
+        raise ValueError(f"The range of the colours must grow, not run from {low} to {high}.")
+    z = np.asarray(values, dtype=np.float32)
+    heat = go.Heatmap(
+        {
+            "z": z,
+            "zmin": low,
+            "zmax": high,
+            "colorscale": EVEN_SHADES,
+            "showscale": False,
+            "hoverongaps": False,
+            "xgap": 1,
+            "ygap": 1,
+            "hovertemplate": f"layer %{{y}}, head %{{x}}<br>{name} %{{z:.3~g}} {unit}<extra></extra>",
+        }
+    )
+    fig = go.Figure([heat, colour_bar(EVEN_SHADES, *bar_ticks(low, high))])
+    layers, heads = z.shape
+    fig.update_xaxes(index_axis("head", round_step(heads / 16), [-0.5, heads - 0.5]))
+    fig.update_yaxes(index_axis("layer", round_step(layers / 8), [layers - 0.5, -0.5]))
+    if selected is not None:
+        outline(fig, *selected)
+    height = min(60 + 16 * layers, 560)
+    alt = overview_alt(z, name, unit, title)
+    kind = f"overview {z.shape}"
+    return lay_out(fig, kind=kind, alt=alt, height=height, title=title, bar_title=f"{name} ({unit})")
+
+
+def index_axis(name: str, step: int, ends: list[float]) -> dict[str, Any]:
+    """An axis of whole numbers without room at its ends."""
+    return bare() | {"title": {"text": name, "standoff": 8}, "dtick": step, "range": ends}
+
+
+def bar_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+    """Five places along the colour bar and the values there."""
+    places = [step / BINS for step in range(0, BINS + 1, BINS // 4)]
+    return places, [f"{low + place * (high - low):.3g}" for place in places]
+
+
+def round_step(least: float) -> int:
+    """The smallest of 1, 2, 5, 10, 20, 50, … that is not below ``least``."""
+    power = 1
+    while 5 * power < least:
+        power *= 10
+    return next(digit * power for digit in (1, 2, 5) if digit * power >= least)
+
+
+def outline(fig: go.Figure, layer: int, head: int) -> None:
+    """A frame around one cell, white within black, which no colour of the map hides."""
+    box = {"x0": head - 0.5, "x1": head + 0.5, "y0": layer - 0.5, "y1": layer + 0.5}
+    for colour, width in (("#000000", 5), ("#ffffff", 2)):
+        fig.add_shape({"type": "rect", **box, "line": {"color": colour, "width": width}})
+
+
+def overview_alt(z: NDArray[np.float32], name: str, unit: str, title: str) -> str:
+    head = f"{title}: {name}" if title else name[:1].upper() + name[1:]
+    head += f" of {z.shape[0]} layers × {z.shape[1]} heads"
+    if not np.isfinite(z).any():
+        return f"{head}; no value was recorded."
+    layer, place = np.unravel_index(int(np.nanargmax(z)), z.shape)
+    largest, mean = float(z[layer, place]), float(np.nanmean(z))
+    return f"{head}: largest {largest:.3g} {unit} in layer {layer}, head {place}; mean {mean:.3g} {unit}."

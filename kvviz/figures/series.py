@@ -1,0 +1,134 @@
+"""Lines along the text: what the cache holds, what a prediction costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from kvviz.figures import theme
+from kvviz.figures.frame import bare, lay_out, legend_above, plural
+from kvviz.tokens import escape
+
+Numbers = NDArray[Any]  # whole or floating
+Series = tuple[str, theme.Side, Numbers]  # label, whose colour, one value per step
+
+HEIGHT = 280
+STAIRS = 64  # up to so many steps each is drawn as a stair
+BINARY_UNITS = ((1, "B"), (1024, "KiB"), (1024**2, "MiB"), (1024**3, "GiB"), (1024**4, "TiB"))
+
+
+def entries_over_time(
+    series: Sequence[Series],
+    unit: Literal["entries", "bytes"] = "entries",
+    *,
+    prompt_tokens: int | None = None,
+    count_from: int = 0,
+    title: str = "",
+) -> go.Figure:
+    """What the cache holds after each step, (T,) per line; bytes are shown in the binary unit that fits."""
+    largest = max((float(np.max(values)) for _, _, values in series), default=0.0)
+    size, name = binary_unit(largest) if unit == "bytes" else (1, "entries")
+    scaled: list[Series] = [(label, side, np.asarray(v) / size if size > 1 else v) for label, side, v in series]
+    shape = "hv" if max((len(values) for _, _, values in series), default=0) <= STAIRS else "linear"
+    shown = ",d" if unit == "entries" else ".4~g"
+    fig = go.Figure([line(*one, count_from, f"%{{y:{shown}}} {name}", shape=shape) for one in scaled])
+    fig.update_yaxes(title=f"held in the cache ({name})", rangemode="tozero")
+    ends = [f"{label}: {amount(float(v[-1]), name)}" for label, _, v in scaled if len(v)]
+    alt = f"{title or 'Cache over time'}; held after the last step: {'; '.join(ends) or 'nothing'}."
+    return line_frame(fig, f"held {unit}", alt, title, prompt_tokens, count_from)
+
+
+def amount(value: float, unit: str) -> str:
+    return plural(int(value), "entry") if unit == "entries" else f"{value:.4g} {unit}"
+
+
+def binary_unit(largest_bytes: float) -> tuple[int, str]:
+    """The largest of B, KiB, MiB, … that is not larger than the value: its size in bytes and its name."""
+    return [unit for unit in BINARY_UNITS if unit[0] <= max(largest_bytes, 1)][-1]
+
+
+def series_lines(
+    series: Sequence[Series],
+    *,
+    y_title: str,
+    x_title: str = "step",
+    smooth_over: int = 1,
+    prompt_tokens: int | None = None,
+    count_from: int = 0,
+    title: str = "",
+) -> go.Figure:
+    """One line per series of one value per step, such as nats per token; NaN leaves a gap.
+
+    With ``smooth_over`` above 1 each point is the mean of that many steps around it, and the axis says so.
+    """
+    smoothed: list[Series] = [(label, side, running_mean(v, smooth_over)) for label, side, v in series]
+    fig = go.Figure([line(*one, count_from, f"%{{y:.3~g}} {y_title}") for one in smoothed])
+    note = f", mean of {smooth_over} steps" if smooth_over > 1 else ""
+    fig.update_yaxes(title=y_title + note)
+    means = [f"{label} {float(np.nanmean(v)):.3g}" for label, _, v in series if np.isfinite(v).any()]
+    alt = f"{title or y_title} along the text; mean: {', '.join(means) or 'no value'}."
+    return line_frame(fig, y_title, alt, title, prompt_tokens, count_from, x_title)
+
+
+def running_mean(values: Numbers, width: int) -> Numbers:
+    """The mean of ``width`` values around each place, fewer at the ends; NaN is left out."""
+    numbers = np.asarray(values, dtype=np.float64)
+    if width <= 1 or not len(numbers):
+        return numbers
+    there = np.isfinite(numbers)
+    totals = np.concatenate([[0.0], np.where(there, numbers, 0).cumsum()])
+    counts = np.concatenate([[0], there.cumsum()])
+    places = np.arange(len(numbers))
+    start = np.maximum(places - (width - 1) // 2, 0)
+    end = np.minimum(places + width // 2 + 1, len(numbers))
+    count = counts[end] - counts[start]
+    mean: Numbers = np.divide(totals[end] - totals[start], count, out=np.full(len(numbers), np.nan), where=count > 0)
+    return mean
+
+
+def line(
+    label: str, side: theme.Side, values: Numbers, count_from: int, hover: str, shape: str = "linear"
+) -> go.Scatter:
+    """One line in the accent of its side; B is dashed and drawn over A, so equal lines are seen to be two."""
+    return go.Scatter(
+        {
+            "x": np.arange(len(values)) + count_from,
+            "y": values,
+            "name": escape(label),
+            "mode": "lines" if len(values) > 1 else "markers",
+            "line": {"color": theme.ACCENT[side], "width": 2.5, "dash": theme.DASH[side], "shape": shape},
+            "hovertemplate": hover + "<extra></extra>",
+        }
+    )
+
+
+def mark_prompt(fig: go.Figure, step: float) -> None:
+    """A vertical line after the last step of the prompt."""
+    fig.add_vline(x=step, line={"color": theme.RULE, "width": 1, "dash": "dot"})
+    note = {"text": "prompt ends", "showarrow": False, "font": {"size": 11}, "textangle": -90}
+    place = {"x": step, "xanchor": "right", "y": 0.02, "yref": "y domain", "yanchor": "bottom"}
+    fig.add_annotation({**note, **place})
+
+
+def line_frame(
+    fig: go.Figure,
+    kind: str,
+    alt: str,
+    title: str,
+    prompt_tokens: int | None,
+    count_from: int,
+    x_title: str = "step",
+) -> go.Figure:
+    """Axes, prompt mark, legend and frame of a line figure."""
+    fig.update_xaxes(title=f"{x_title} (tokens read so far)" if x_title == "step" else x_title, **bare())
+    fig.update_yaxes(**bare() | {"showgrid": True, "gridcolor": "rgba(128,128,128,0.22)"})
+    length = max((len(trace["y"]) for trace in fig.data), default=0)
+    if prompt_tokens is not None and 0 < prompt_tokens < length:
+        mark_prompt(fig, prompt_tokens - 0.5 + count_from)
+    above = 10 + 22 * len(fig.data)
+    lay_out(fig, kind=f"{kind} {length}", alt=alt, height=HEIGHT, title=title, above=above)
+    return fig.update_layout(legend_above(len(fig.data)), hovermode="x unified")

@@ -1,0 +1,1 @@
+"""What the pages share: the only package, beside the pages, that imports streamlit."""

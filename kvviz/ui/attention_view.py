@@ -1,0 +1,109 @@
+"""What the Attention page says in words, and what its controls change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from kvviz.figures.tabular import csv_of
+from kvviz.ui.runs import Run
+from kvviz.ui.state import View
+
+SCALE_WORDS = {"log": "logarithmic", "linear": "linear 0–1", "no_sinks": "first 4 keys left out"}
+MEASURES = {
+    "sink_mass": "sink mass: share of attention on the first 4 tokens",
+    "entropy": "entropy: 1 = spread evenly over all keys",
+    "mean_distance": "mean distance: 1 = as far back as possible",
+}
+IDEAS = (
+    (
+        "See a window at work",
+        "Query 8 sees 5, 6, 7 and 8; query 9 sees 6 to 9; query 10 sees 7 to 10. What it cannot see is blank.",
+        {"text": "toy", "tokens": "12", "policy": "window:budget=4", "b_policy": "full", "scale": "log"},
+    ),
+    (
+        "The first token takes it all",
+        "Layer 14, linear colours: one bright column at token 0 swallows the rest.",
+        {"text": "story", "tokens": "256", "layer": "14", "head": "3", "scale": "linear", "b_policy": "full"},
+    ),
+    (
+        "A head that may abstain",
+        "Softmax off by one: rows need not sum to 1. Look at the row sums below the maps.",
+        {"policy": "full", "softmax": "off_by_one", "b_policy": "full", "scale": "linear"},
+    ),
+)
+
+
+def layer_and_head(view: View, run: Run | None = None) -> tuple[int, int]:
+    """The sidebar's layer and query head, moved into the model's range once the model is known."""
+    if run is None:
+        return view.layer, view.head
+    assert run.trace.sink_mass is not None
+    layers, heads, _ = run.trace.sink_mass.shape
+    return min(view.layer, layers - 1), min(view.head, heads - 1)
+
+
+def query_of(view: View, run: Run) -> int:
+    """The chosen query, or the last one."""
+    last = run.trace.tokens - 1
+    return last if view.query is None else min(view.query, last)
+
+
+def headline(run: Run, layer: int, head: int, query: int) -> str:
+    """Which key the chosen query looks at most, and how much."""
+    weights = run.trace.maps[layer, head][query]
+    key = int(np.nanargmax(weights))
+    return (
+        f"Token {run.labels[query]} in layer {layer}, head {head} gives {weights[key]:.0%} of its attention to token "
+        f"{run.labels[key]} ({run.trace.setup})."
+    )
+
+
+def query_words(run: Run, layer: int, head: int, query: int) -> str:
+    """Who asks, through which KV head, and how many keys it could see."""
+    assert run.trace.sink_mass is not None
+    group = run.trace.sink_mass.shape[1] // run.trace.kv_heads
+    seen = int(np.isfinite(run.trace.maps[layer, head][query]).sum())
+    return (
+        f"Policy A, layer {layer}, query head {head} (reads KV head {head // group}). The query at position "
+        f"{query + run.count_from} sees {seen} of {query + 1} keys. Click a token to make it the query."
+    )
+
+
+def row_sums(maps: Sequence[NDArray[np.floating]]) -> str:
+    """Whether rows sum to one: they must, unless the softmax may abstain."""
+    words = []
+    for name, weights in zip("AB", maps, strict=True):
+        sums = np.nansum(weights, axis=1)
+        words.append(f"{name}: {sums.min():.4f} to {sums.max():.4f}")
+    return f"Row sums, smallest to largest. {' · '.join(words)}. Blank cells are not in the cache or not visible."
+
+
+def overview(run: Run, measure: str) -> tuple[NDArray[np.floating], str]:
+    """(L, A) means over the queries after the prompt, as shares of the largest possible value, and their name."""
+    trace = run.trace
+    series = getattr(trace, measure)
+    late = slice(min(trace.prompt_tokens, trace.tokens - 1), None)
+    if measure == "sink_mass":
+        return series[..., late].mean(-1), "sink mass"
+    queries = np.arange(trace.tokens)[late]
+    most = np.log(queries + 1) if measure == "entropy" else queries
+    share = series[..., late] / np.maximum(most, 1e-9)
+    return np.clip(share, 0, 1).mean(-1), measure.replace("_", " ")
+
+
+def choose_place(layer: int, head: int) -> None:
+    """The picker's answer, into the sidebar's fields."""
+    st.session_state.update(layer=layer, head=head)
+
+
+def choose_query(query: int) -> None:
+    """The strip's answer."""
+    st.session_state["query"] = query
+
+
+def map_csv(run: Run, layer: int, head: int) -> Callable[[], str]:
+    return lambda: csv_of(run.trace.maps[layer, head], run.labels, run.labels)

@@ -1,0 +1,117 @@
+"""Long computations: one worker, results kept, and nothing computed that nobody waits for any more.
+
+Changing a widget does not stop a running torch loop, so six quick changes would leave six of them computing. Here a
+session says what it wants now; a job that no session wants is asked to stop, and so is one whose page has gone away.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+PATIENCE_SECONDS = 20.0  # a page that waits shows a sign of life several times a second
+RESULTS_LIMIT = 40  # a trace with the maps of one layer at 512 tokens is about 12 MB
+
+
+class Stopped(Exception):
+    """Raised inside a computation that is no longer wanted."""
+
+
+class Job:
+    """One computation: its progress, its end, its result or its error."""
+
+    def __init__(self, key: Hashable, compute: Callable[[Job], Any]):
+        self.key, self.compute = key, compute
+        self.owners: set[str] = set()
+        self.done = threading.Event()
+        self.stop = threading.Event()
+        self.result: Any = None
+        self.error: Exception | None = None
+        self.message, self.share = "Waiting for the model", 0.0
+        self.seen_at = time.monotonic()
+
+    def report(self, message: str, share: float) -> None:
+        """Called by the computation: what it does, and how far it is (0–1). Raises Stopped when nobody waits."""
+        self.message, self.share = message, min(max(share, 0.0), 1.0)
+        if self.is_unwanted():
+            raise Stopped
+
+    def is_unwanted(self) -> bool:
+        return self.stop.is_set() or time.monotonic() - self.seen_at > PATIENCE_SECONDS
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it ended within that time; waiting is the page's sign of life."""
+        self.seen_at = time.monotonic()
+        return self.done.wait(seconds)
+
+
+class Worker:
+    """Runs jobs one after another on one thread (torch uses all cores by itself) and keeps the latest results."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kvviz")
+        self.jobs: dict[Hashable, Job] = {}
+        self.results: OrderedDict[Hashable, Any] = OrderedDict()
+        self.computed = 0  # how many results were really computed; a repeated setting adds none
+
+    def result(self, key: Hashable) -> Any | None:
+        """A kept result, or None."""
+        with self.lock:
+            if key in self.results:
+                self.results.move_to_end(key)
+            return self.results.get(key)
+
+    def want(self, owner: str, wanted: Iterable[tuple[Hashable, Callable[[Job], Any]]]) -> list[Job]:
+        """The jobs for what this owner wants now; what it wanted before and nobody else wants is stopped."""
+        with self.lock:
+            jobs = [self.job(key, compute) for key, compute in wanted]
+            for job in jobs:
+                job.owners.add(owner)
+                job.seen_at = time.monotonic()
+            for job in list(self.jobs.values()):
+                if job not in jobs:
+                    job.owners.discard(owner)
+                    if not job.owners:
+                        job.stop.set()
+            return jobs
+
+    def job(self, key: Hashable, compute: Callable[[Job], Any]) -> Job:
+        running = self.jobs.get(key)
+        if running is not None and not running.stop.is_set():
+            return running
+        job = Job(key, compute)
+        if key in self.results:
+            job.result = self.results[key]
+            job.done.set()
+            return job
+        self.jobs[key] = job
+        self.executor.submit(self.run, job)
+        return job
+
+    def run(self, job: Job) -> None:
+        try:
+            job.report("Starting", 0.0)
+            job.result = job.compute(job)
+            self.keep(job)
+        except Exception as error:
+            job.error = error
+        finally:
+            with self.lock:
+                if self.jobs.get(job.key) is job:
+                    del self.jobs[job.key]
+            job.done.set()
+
+    def keep(self, job: Job) -> None:
+        with self.lock:
+            self.results[job.key] = job.result
+            self.computed += 1
+            while len(self.results) > RESULTS_LIMIT:
+                self.results.popitem(last=False)
+
+
+WORKER = Worker()

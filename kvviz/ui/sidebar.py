@@ -1,0 +1,169 @@
+"""The sidebar of every page: text, length, policies A and B with the knobs they name themselves, and the model card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from kvviz import texts
+from kvviz.experiment import POSITIONS, SOFTMAXES, TOKENS_LIMIT, Experiment, Setup, Text
+from kvviz.knobs import Choice, describe_knobs
+from kvviz.models import DEFAULT_MODEL, MODELS
+from kvviz.patterns import PATTERNS
+from kvviz.policies import POLICIES
+from kvviz.storage import STORAGES
+from kvviz.ui import runs
+from kvviz.ui.state import HEAD, LAYER, PASTE, UPLOAD, View, kept, knob_key, setting
+
+SLIDER_LIMIT = 1024  # a longer slider cannot be set to a token; larger values get a field instead
+POSITION_WORDS = {"original": "original (as in the text)", "slot": "slot (rank in the cache)"}
+SOFTMAX_WORDS = {"standard": "standard (sums to 1)", "off_by_one": "off by one (may abstain)"}
+
+
+@dataclass
+class Sidebar:
+    """Draws the controls and makes a View of them; what is wrong with them is said beside them and in ``problems``."""
+
+    problems: list[str]
+
+    def draw(self) -> View:
+        with st.sidebar:
+            text = self.text()
+            tokens, prompt_tokens = self.length()
+            setup = self.setup("a", "Policy A", View().experiment.setup)
+            versus = self.setup("b", "Compare with B", View().versus)
+            layer, head = self.place()
+        experiment = Experiment(
+            setup=setup,
+            text=text,
+            tokens=tokens,
+            prompt_tokens=prompt_tokens,
+            model=setting("s.model", DEFAULT_MODEL),
+            dtype=setting("s.dtype", None),
+            generate_tokens=setting("s.generate", 0),
+            seed=setting("s.seed", 0),
+        )
+        looks = {name: setting(name, getattr(View(), name)) for name in ("query", "scale", "measure")}
+        return View(experiment, versus, layer, head, **looks)
+
+    def text(self) -> Text:
+        """A preset, a pasted text or an uploaded one; the last good text stays while the new one is not."""
+        choices = [*texts.PRESETS, PASTE, UPLOAD]
+        names = {name: preset.title for name, preset in texts.PRESETS.items()}
+        names |= {PASTE: "Paste a text", UPLOAD: "Upload a file (at most 1 MB)"}
+        chosen = st.selectbox(
+            "Text", choices, format_func=lambda name: names[name], **kept("s.text", texts.DEFAULT_TEXT)
+        )
+        setting("s.text", chosen)
+        if chosen in texts.PRESETS:
+            return self.good_text(Text.of_preset(chosen))
+        try:
+            content = self.pasted() if chosen == PASTE else self.uploaded()
+        except ValueError as error:
+            return self.fall_back("text", str(error), Text.of_preset(texts.DEFAULT_TEXT))
+        if len(content.encode()) > 2000:
+            runs.remember_text(content)
+        return self.good_text(Text(content))
+
+    def pasted(self) -> str:
+        content = st.text_area("Your text", **kept("s.paste", ""), height=160, max_chars=texts.MAX_UPLOAD_BYTES)
+        setting("s.paste", content)
+        if not content:
+            raise ValueError("There is no pasted text yet: write or paste at least one word.")
+        return content
+
+    def uploaded(self) -> str:
+        file = st.file_uploader("Text file, UTF-8", key="upload", max_upload_size=1)
+        if file is not None:
+            st.session_state["good"]["upload"] = texts.from_upload(file.getvalue())
+        content = st.session_state["good"].get("upload", "")
+        if not content:
+            raise ValueError("There is no uploaded text yet: choose a file.")
+        return content
+
+    def good_text(self, text: Text) -> Text:
+        st.session_state["good"]["text"] = text
+        return text
+
+    def fall_back(self, what: str, problem: str, otherwise: Any) -> Any:
+        """Say what is wrong, and go on with what was right before."""
+        st.error(problem)
+        self.problems.append(problem)
+        return st.session_state["good"].get(what, otherwise)
+
+    def length(self) -> tuple[int, int | None]:
+        left, right = st.columns(2)
+        tokens = left.number_input("Tokens", 1, TOKENS_LIMIT, step=16, **kept("s.tokens", 256))
+        prompt = right.number_input(
+            "Prompt ends after", 1, TOKENS_LIMIT, **kept("s.prompt", None), placeholder="half", step=1
+        )
+        tokens, prompt = setting("s.tokens", tokens), setting("s.prompt", prompt)
+        if prompt is not None and prompt > tokens:
+            problem = f"The prompt cannot end after {prompt} of {tokens} tokens; half of them is used."
+            st.error(problem)
+            self.problems.append(problem)
+            prompt = None
+        return tokens, prompt
+
+    def setup(self, side: str, label: str, default: Setup) -> Setup:
+        """One side's five choices; the four that are seldom changed are folded."""
+        st.divider()
+        try:
+            policy = self.choice(side, "policy", label, POLICIES, default.policy)
+            with st.expander(f"Pattern, positions, storage, softmax of {side.upper()}"):
+                pattern = self.choice(side, "pattern", "Pattern: what may be seen", PATTERNS, default.pattern)
+                positions = self.word(f"{side}.positions", "Positions of kept keys", POSITIONS, POSITION_WORDS)
+                storage = self.choice(side, "storage", "Storage", STORAGES, default.storage)
+                softmax = self.word(f"{side}.softmax", "Softmax", SOFTMAXES, SOFTMAX_WORDS)
+            setup = Setup(policy, pattern, positions, storage, softmax)
+        except ValueError as error:
+            return self.fall_back(side, str(error), default)
+        st.session_state["good"][side] = setup
+        return setup
+
+    def word(self, key: str, label: str, choices: tuple[str, ...], words: Mapping[str, str]) -> str:
+        chosen = st.selectbox(label, choices, format_func=lambda c: words[c], **kept(key, choices[0]))
+        return str(setting(key, chosen))
+
+    def choice(self, side: str, kind: str, label: str, registry: Mapping[str, Any], default: Choice) -> Any:
+        """A menu of classes and one control for every knob of the chosen one."""
+        key = f"{side}.{kind}"
+        name = st.selectbox(label, list(registry), format_func=lambda n: registry[n].title, **kept(key, default.name()))
+        setting(key, name)
+        return registry[name](**{row["name"]: self.knob(side, kind, row) for row in describe_knobs(registry[name])})
+
+    def knob(self, side: str, kind: str, row: dict[str, Any]) -> Any:
+        """A slider or switch made from what the knob says of itself."""
+        key, label = knob_key(side, kind, row["name"]), f"{row['name']}: {row['label']}"
+        if isinstance(row["default"], bool):
+            return bool(setting(key, st.toggle(label, **kept(key, row["default"]))))
+        low, high = row["low"], row["high"]
+        wish = min(max(int(st.session_state.get(key, setting(key, row["default"])) or low), low), high)
+        if min(high, SLIDER_LIMIT) < wish or high > 2**30:
+            field = st.number_input(label, low, high, value=wish, key=f"{key}.field")
+            st.session_state["settings"][key] = st.session_state[key] = field
+            return field
+        return setting(key, st.slider(label, low, min(high, SLIDER_LIMIT), **kept(key, wish)))
+
+    def place(self) -> tuple[int, int]:
+        st.divider()
+        left, right = st.columns(2)
+        layer = left.number_input("Layer", 0, 511, **kept("layer", LAYER))
+        head = right.number_input("Query head", 0, 511, **kept("head", HEAD))
+        return int(setting("layer", layer)), int(setting("head", head))
+
+
+def model_card(name: str, dtype: str | None) -> None:
+    """What model this is, what it was made from, and under which licence."""
+    loaded = runs.model_if_loaded(name, dtype)
+    card = loaded.card if loaded else MODELS.get(name)
+    if card is None:
+        return
+    where = f" · {str(loaded.dtype).removeprefix('torch.')} on {loaded.device}" if loaded else ""
+    st.caption(
+        f"**{card.title}** · {card.parameters / 1e6:.0f} M parameters{where}  \n{card.weights_note}  \n"
+        f"{card.attribution} · [{card.licence}]({card.licence_url})"
+    )

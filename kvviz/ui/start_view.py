@@ -1,0 +1,87 @@
+"""What the landing page says: the headline, three cards, and questions that open a page with its settings."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from kvviz.figures.series import binary_unit
+from kvviz.trace import Trace
+from kvviz.ui.runs import Run
+from kvviz.ui.state import View
+
+QUESTIONS = (
+    ("pages/4_Cache.py", "What does a sliding window forget?", {"policy": "window:budget=64", "b_policy": "full"}),
+    (
+        "pages/4_Cache.py",
+        "What do four sinks change?",
+        {"policy": "streaming:budget=64,sinks=4", "b_policy": "window:budget=64"},
+    ),
+    (
+        "pages/4_Cache.py",
+        "How does a cache [4, 5, 6, 7] become [5, 6, 7, 8]?",
+        {"text": "toy", "tokens": "12", "policy": "window:budget=4", "b_policy": "full"},
+    ),
+    (
+        "pages/4_Cache.py",
+        "Where does the ring buffer put token i?",
+        {"text": "toy", "tokens": "12", "policy": "rolling:budget=4", "b_policy": "window:budget=4"},
+    ),
+    (
+        "pages/1_Attention.py",
+        "Where does a late token look?",
+        {"policy": "full", "b_policy": "streaming:budget=64,sinks=4", "layer": "14", "head": "3"},
+    ),
+    (
+        "pages/1_Attention.py",
+        "What if attention need not sum to one?",
+        {"policy": "full", "softmax": "off_by_one", "b_policy": "full", "scale": "linear"},
+    ),
+)
+
+
+def mean_loss(trace: Trace) -> float:
+    """Mean loss in nats over the tokens after the prompt; NaN where there is none."""
+    late = trace.nll[trace.prompt_tokens - 1 :]
+    return float(late.mean()) if len(late) else float("nan")
+
+
+def most_held(trace: Trace) -> int:
+    """The most entries any layer and KV head holds at the end."""
+    return int(trace.entries()[..., -1].max())
+
+
+def headline(a: Run, b: Run) -> str:
+    """What A saves and what it costs against B, in one sentence."""
+    share = 1 - a.trace.cache_bytes / b.trace.cache_bytes
+    loss = mean_loss(a.trace) - mean_loss(b.trace)
+    cost = "" if np.isnan(loss) else f", {abs(loss):.3g} nats per token {'worse' if loss >= 0 else 'better'}"
+    saved = f"{share:.0%} less cache" if share >= 0 else f"{-share:.0%} more cache"
+    return (
+        f"The model just read {a.trace.tokens} tokens remembering at most {most_held(a.trace)} of them "
+        f"({a.trace.setup}): {saved} than {b.trace.setup}{cost}."
+    )
+
+
+def cards(a: Run, b: Run) -> list[tuple[str, str, str]]:
+    """Entries, bytes and loss: name, value under A, and B beside it."""
+    traces = (a.trace, b.trace)
+    size, unit = binary_unit(max(t.cache_bytes for t in traces))
+    held = [f"{most_held(t)} of {t.tokens}" for t in traces]
+    bytes_ = [f"{t.cache_bytes / size:.3g} {unit}" for t in traces]
+    losses = [mean_loss(t) for t in traces]
+    nats = ["—" if np.isnan(loss) else f"{loss:.3f} nats" for loss in losses]
+    name = f"B, {b.trace.setup}"
+    return [
+        ("Entries per layer and KV head at the end", held[0], f"{name}: {held[1]}"),
+        ("Cache (K and V of all layers)", bytes_[0], f"{name}: {bytes_[1]}"),
+        ("Loss per token after the prompt", nats[0], f"{name}: {nats[1]}"),
+    ]
+
+
+def questions(view: View) -> None:
+    """Six links, each to a page with the settings that answer it."""
+    plain = View().words()
+    for column, part in zip(st.columns(2), (QUESTIONS[::2], QUESTIONS[1::2]), strict=True):
+        for path, label, change in part:
+            column.page_link(path, label=label, query_params={**plain, **change})

@@ -1,0 +1,152 @@
+"""The settings of a page: plain words in the URL, widget values in the session, and one View made of them.
+
+The URL is written by hand: Streamlit's own binding pushes several history entries a page change and Back then resets
+everything. A URL that this session did not write itself (a link, Back, Forward) is adopted; an empty one, as after a
+reload of a bare page, leaves the session as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import streamlit as st
+
+from kvviz.experiment import (
+    TOKENS_LIMIT,
+    Experiment,
+    Setup,
+    attempt,
+    number_parser,
+    one_of,
+    setup_from_query,
+    setup_query,
+)
+from kvviz.knobs import Choice
+from kvviz.policies.streaming import Streaming
+from kvviz.ui import runs
+
+LAYER, HEAD = 14, 3  # where SmolLM2 shows a plain sink, some locality and a few heavy tokens
+PASTE, UPLOAD = "paste", "upload"
+SCALES = ("log", "linear", "no_sinks")
+MEASURES = ("sink_mass", "entropy", "mean_distance")
+LOOKS: dict[str, Callable[[str], Any]] = {
+    "layer": number_parser("layer", 0, 511),
+    "head": number_parser("head", 0, 511),
+    "query": number_parser("query", 0, TOKENS_LIMIT),
+    "scale": one_of("scale", SCALES),
+    "measure": one_of("measure", MEASURES),
+}
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything a page depends on: the experiment under A, the setup B beside it, and where one looks."""
+
+    experiment: Experiment = field(default_factory=lambda: Experiment(Setup(Streaming(budget=64, sinks=4))))
+    versus: Setup = field(default_factory=Setup)
+    layer: int = LAYER
+    head: int = HEAD  # a query head
+    query: int | None = None  # position of the query whose weights are shown; None = the last one
+    scale: str = SCALES[0]
+    measure: str = MEASURES[0]
+
+    def words(self) -> dict[str, str]:
+        """All of it as URL parameters."""
+        looks = {name: getattr(self, name) for name in LOOKS}
+        chosen = {name: str(value) for name, value in looks.items() if value is not None}
+        return {**self.experiment.query(), **setup_query(self.versus, "b_"), **chosen}
+
+
+def view_from_query(query: Mapping[str, str]) -> tuple[View, list[str]]:
+    """The view a URL asks for, and a sentence for every value that fell back to its default."""
+    experiment, notes = Experiment.from_query(query, runs.known_texts, View().experiment)
+    looks: dict[str, Any] = {}
+    for name, parser in LOOKS.items():
+        if name in query:
+            attempt(notes, looks, name, parser, query[name])
+    return View(experiment, setup_from_query(query, notes, "b_"), **looks), notes
+
+
+def adopt(view: View) -> None:
+    """Set every widget to what the view says; must run before the widgets are drawn, or in a callback."""
+    values = widget_values(view)
+    st.session_state.update({"settings": {**st.session_state.get("settings", {}), **values}, **values})
+
+
+def widget_values(view: View) -> dict[str, Any]:
+    """The value of every widget, by its key."""
+    experiment = view.experiment
+    values: dict[str, Any] = {
+        "s.text": experiment.text.preset or PASTE,
+        "s.tokens": experiment.tokens,
+        "s.prompt": experiment.prompt_tokens,
+        "s.seed": experiment.seed,
+        "s.generate": experiment.generate_tokens,
+        "s.model": experiment.model,
+        "s.dtype": experiment.dtype,
+        **{name: getattr(view, name) for name in LOOKS},
+        **({} if experiment.text.preset else {"s.paste": experiment.text.content}),
+    }
+    for side, setup in (("a", experiment.setup), ("b", view.versus)):
+        for kind in ("policy", "pattern", "storage"):
+            choice: Choice = getattr(setup, kind)
+            values[f"{side}.{kind}"] = choice.name()
+            values |= {knob_key(side, kind, f.name): getattr(choice, f.name) for f in fields(choice)}
+        values |= {f"{side}.positions": setup.positions, f"{side}.softmax": setup.softmax}
+    return values
+
+
+def knob_key(side: str, kind: str, knob: str) -> str:
+    """Policies share a knob of one name, so that changing the policy keeps the budget."""
+    return f"{side}.{kind}.{knob}"
+
+
+def setting(key: str, default: Any) -> Any:
+    """The value of a widget, whether it is drawn now or not."""
+    if key in st.session_state:
+        st.session_state["settings"][key] = st.session_state[key]
+    return st.session_state["settings"].get(key, default)
+
+
+def kept(key: str, default: Any) -> dict[str, Any]:
+    """Arguments for a widget whose value must outlive it while it is not drawn; it comes back from the settings."""
+    if key not in st.session_state:
+        st.session_state[key] = st.session_state["settings"].get(key, default)
+    return {"key": key, "persist_state": "session"}
+
+
+def take_url(page: str) -> None:
+    """Adopt the page's URL if this session did not write it; the sentences about bad values are kept for the page."""
+    query = dict(st.query_params)
+    is_new = "settings" not in st.session_state
+    st.session_state.setdefault("settings", {})
+    st.session_state.setdefault("good", {})
+    is_other_page = st.session_state.get("page") != page
+    st.session_state["page"] = page
+    # a bare URL on the same page is Back to the very first picture; on another page it says nothing
+    is_bare = not query and (is_other_page or not st.session_state.get("written"))
+    if is_new or (query != st.session_state["written"] and not is_bare and not was_changed_here()):
+        view, notes = view_from_query(query)
+        adopt(view)
+        st.session_state.update({"link_notes": notes, "written": query})
+    elif is_other_page:
+        st.session_state.update(st.session_state["settings"])  # the other page's widgets are new ones to Streamlit
+
+
+def was_changed_here() -> bool:
+    """Whether this run comes from a widget: then the URL the browser sent may simply be older than our last one."""
+    settings = st.session_state["settings"]
+    return st.session_state.pop("chosen", False) or any(
+        key in st.session_state and st.session_state[key] != value for key, value in settings.items()
+    )
+
+
+def write_url(view: View) -> None:
+    """Put the view into the address bar, which makes one history entry: Back undoes one change."""
+    query, shown = view.words(), dict(st.query_params)
+    if shown != query and (shown or view != View()):
+        st.query_params.from_dict(query)
+        shown = query
+    st.session_state["written"] = shown

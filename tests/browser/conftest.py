@@ -1,0 +1,122 @@
+"""A freshly started server and a headless chromium; tests that need them are skipped where no chromium is found."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+ROOT = Path(__file__).parent.parent.parent
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+# without a sandbox chromium runs as root, and it must not call home from a closed network
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PATIENCE = 60_000  # milliseconds; the machine may be busy
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("browser")
+            if CHROMIUM is None:
+                item.add_marker(pytest.mark.skip(reason="no chromium found; .ci/run installs one"))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def serve(command: list[str]) -> Iterator[str]:
+    port = free_port()
+    process = subprocess.Popen(
+        [*command, "--server.port", str(port), "--server.headless", "true"],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(300):
+            try:
+                urllib.request.urlopen(f"{address}/_stcore/health", timeout=1).read()
+                break
+            except OSError:
+                time.sleep(0.2)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The app as ``make run`` starts it."""
+    yield from serve([sys.executable, "-m", "kvviz.ui.serve"])
+
+
+@pytest.fixture
+def fresh_server() -> Iterator[str]:
+    """The app as a host starts it: nothing loaded, no page opened yet."""
+    yield from serve([sys.executable, "-m", "streamlit", "run", "app.py"])
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Callable[[str], Page]]:
+    """Opens an address in a browser of its own (no shared cookies or session) and waits for the picture."""
+    contexts: list[BrowserContext] = []
+
+    def opened(address: str) -> Page:
+        contexts.append(browser.new_context(viewport={"width": 1280, "height": 900}))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(address)
+        settle(page)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def settle(page: Page) -> None:
+    """Wait until the script has run to its end and nothing on the page is stale."""
+    app = page.locator('[data-testid="stApp"]')
+    app.wait_for()
+    page.wait_for_timeout(300)
+    page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=PATIENCE)
+    page.wait_for_function("document.querySelectorAll('[data-testid=stSkeleton]').length === 0", timeout=PATIENCE)
+    page.wait_for_timeout(200)
+
+
+def picture(page: Page) -> list[str]:
+    """What the page says in numbers: its headline and the alt texts of its figures."""
+    page.locator("[data-testid=stPlotlyChart] .main-svg").first.wait_for()
+    heading = page.locator("h4").first.inner_text()
+    charts = page.locator("[data-testid=stPlotlyChart]")
+    alts = charts.evaluate_all("charts => charts.map(chart => chart.getAttribute('aria-label'))")
+    return [heading, *alts]

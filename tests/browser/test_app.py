@@ -1,0 +1,167 @@
+"""The app in a real browser, as a visitor meets it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import PATIENCE, picture, settle
+
+Open = Callable[[str], Page]
+PAGES = ("", "Attention", "Cache")
+LINK = (
+    "?policy=streaming%3Abudget%3D24%2Csinks%3D2&positions=slot&text=repeats&tokens=96&prompt_tokens=40"
+    "&b_policy=random%3Abudget%3D24%2Cseed%3D5&layer=20&head=7&scale=linear&measure=entropy&seed=3"
+)
+
+
+def set_number(page: Page, label: str, value: str) -> None:
+    field = page.get_by_label(label, exact=True)
+    field.fill(value)
+    field.press("Enter")
+    settle(page)
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    page.get_by_role("combobox", name=re.compile(label)).first.click()
+    page.get_by_role("option", name=option).click()
+    settle(page)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_link_opens_the_same_picture_on_a_fresh_server(
+    fresh_server: str, server: str, open_page: Open, name: str
+) -> None:
+    """The first page ever asked of a server, in a browser that has never been here."""
+    first = picture(open_page(f"{fresh_server}/{name}{LINK}"))
+    assert first == picture(open_page(f"{server}/{name}{LINK}"))
+    assert any("2 sinks" in line or "budget=24" in line for line in first)
+
+
+def test_the_address_bar_opened_in_a_second_browser_shows_the_same(server: str, open_page: Open) -> None:
+    page = open_page(f"{server}/Cache")
+    set_number(page, "Tokens", "80")
+    choose(page, "Policy A", "Sliding window")
+    set_number(page, "Layer", "3")
+    assert "80 tokens" in picture(page)[0] and "layer 3" in picture(page)[0]
+    again = open_page(page.url)
+    assert picture(again) == picture(page)
+    again.reload()
+    settle(again)
+    assert picture(again) == picture(page)
+
+
+def test_settings_survive_page_changes_and_back(server: str, open_page: Open) -> None:
+    page = open_page(f"{server}/")
+    set_number(page, "Tokens", "90")
+    for name in ("Cache", "Attention", "Start"):
+        page.get_by_role("link", name=name, exact=True).click()
+        settle(page)
+        expect(page.get_by_label("Tokens", exact=True)).to_have_value("90")
+        assert "tokens=90" in page.url
+    for _ in range(3):
+        page.go_back()
+        settle(page)
+        expect(page.get_by_label("Tokens", exact=True)).to_have_value("90")
+
+
+def test_back_undoes_one_change(server: str, open_page: Open) -> None:
+    page = open_page(f"{server}/Cache")
+    before = picture(page)
+    set_number(page, "Tokens", "70")
+    changed = picture(page)
+    set_number(page, "Tokens", "75")
+    page.go_back()
+    settle(page)
+    assert picture(page) == changed
+    page.go_back()
+    settle(page)
+    assert picture(page) == before
+
+
+def test_the_toy_shows_the_sources_example_step_by_step(server: str, open_page: Open) -> None:
+    page = open_page(f"{server}/Cache")
+    page.get_by_role("button", name="A window of 4 slides over twelve words").click()
+    settle(page)
+    player = page.locator("[data-testid=stBidiComponentRegular], [data-testid^=stBidiComponent]").first
+    slider = player.get_by_role("slider")
+    slider.focus()
+    slider.press("Home")
+    for _ in range(6):
+        slider.press("ArrowRight")
+    expect(player).to_contain_text("Step 7 · cache [4, 5, 6, 7]")
+    slider.press("ArrowRight")
+    expect(player).to_contain_text("Step 8 · cache [5, 6, 7, 8] · entered 8 · left 4")
+    slider.press("ArrowRight")
+    expect(player).to_contain_text("Step 9 · cache [6, 7, 8, 9] · entered 9 · left 5")
+
+
+def test_choosing_a_head_in_the_overview_changes_the_map(server: str, open_page: Open) -> None:
+    page = open_page(f"{server}/Attention?text=story&tokens=64")
+    page.get_by_role("gridcell", name=re.compile("layer 2, head 7")).click()
+    settle(page)
+    assert "layer 2, head 7" in picture(page)[0]
+    expect(page.get_by_label("Query head", exact=True)).to_have_value("7")
+    assert "layer=2" in page.url and "head=7" in page.url
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?policy=windw:budget=4&tokens=-3&layer=999999&scale=pink",
+        "?policy=streaming:budget=4,sinks=9&tokens=64",
+        "?text=z:broken&b_policy=random:budget=0",
+        "?tokens=1&text=toy&policy=window:budget=1",
+        "?tokens=40&text=unicode&policy=window:budget=999999",
+        "?layer=400&head=400&tokens=33",
+    ],
+)
+def test_bad_links_leave_a_usable_page(server: str, open_page: Open, name: str, query: str) -> None:
+    page = open_page(f"{server}/{name}{query}")
+    assert len(picture(page)) > 1  # a headline and at least one figure
+    assert page.get_by_text("Traceback").count() == 0
+    assert page.locator("[data-testid=stException]").count() == 0
+
+
+def test_a_bad_link_says_what_was_wrong(server: str, open_page: Open) -> None:
+    page = open_page(f"{server}/Cache?policy=windw&tokens=0")
+    expect(page.get_by_text("did you mean 'window'")).to_be_visible()
+    expect(page.get_by_text("tokens='0' must be a whole number")).to_be_visible()
+
+
+def test_knobs_that_contradict_each_other_keep_the_last_picture(server: str, open_page: Open) -> None:
+    page = open_page(f"{server}/Cache?policy=streaming:budget=8,sinks=4&tokens=40&text=story")
+    before = picture(page)
+    slider = page.get_by_role("slider", name=re.compile("^sinks"))
+    slider.focus()
+    for _ in range(4):
+        slider.press("ArrowRight")
+    settle(page)
+    expect(page.get_by_text("choose at most 7 sinks or a larger budget").first).to_be_visible()
+    assert "40 tokens" in picture(page)[0] and len(picture(page)) == len(before)
+
+
+def test_hostile_text_stays_text(server: str, open_page: Open) -> None:
+    page = open_page(f"{server}/Cache?text=unicode&tokens=388&policy=window:budget=32")
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    assert "388 tokens" in picture(page)[0]
+    assert page.locator("script:not([src])", has_text="alert").count() == 0 and dialogs == []
+    page.get_by_role("link", name="Attention", exact=True).click()
+    settle(page)
+    assert "388" in page.url and page.locator("[data-testid=stException]").count() == 0
+
+
+def test_a_newer_setting_ends_the_older_run(server: str, open_page: Open) -> None:
+    page = open_page(f"{server}/Cache?text=language-reference&tokens=64")
+    page.get_by_label("Tokens", exact=True).fill("2048")
+    page.get_by_label("Tokens", exact=True).press("Enter")
+    page.get_by_text("reads 2048 tokens").wait_for(timeout=PATIENCE)
+    set_number(page, "Tokens", "65")
+    assert "65 tokens" in picture(page)[0]
+    page.wait_for_timeout(1500)
+    assert "65 tokens" in picture(page)[0] and page.get_by_text("reads 2048 tokens").count() == 0

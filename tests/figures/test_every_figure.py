@@ -1,0 +1,97 @@
+"""What holds for every figure: alt text, escaped labels, typed arrays, small payloads, clear grounds."""
+
+import json
+
+import numpy as np
+import plotly.io as pio
+import pytest
+
+from kvviz import figures
+from tests.figures.examples import attention, labels, random_lifetimes
+
+
+def every_figure(count):
+    names = labels(count)
+    steps = np.arange(1, count + 1)
+    return {
+        "attention_map": figures.attention_map(attention(count), names, title="<i>A</i>"),
+        "no_sinks": figures.attention_map(attention(count), names, scale="no_sinks", top=0.5),
+        "difference_map": figures.difference_map(attention(count), attention(count, window=3), names),
+        "layer_head_grid": figures.layer_head_grid(np.random.default_rng(0).random((30, 9)), name="x", unit="share"),
+        "lifetimes": figures.lifetimes(random_lifetimes(count), names),
+        "visibility": figures.visibility(np.tri(count, dtype=bool), names),
+        "entries_over_time": figures.entries_over_time([("<b>A</b>", "a", steps), ("B", "b", steps)]),
+        "series_lines": figures.series_lines([("A", "a", steps * 0.5)], y_title="loss (nats per token)"),
+        "ring": figures.ring(range(max(count - 4, 0), count), 4, names, newest=count - 1),
+    }
+
+
+FIGURES = every_figure(30)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_it_has_alt_text_with_a_number(name):
+    alt = FIGURES[name].layout.meta["alt"]
+    assert any(sign.isdigit() for sign in alt) and alt.endswith(".")
+
+
+def test_zoom_is_kept_for_the_same_tokens_and_dropped_for_others():
+    again, other = every_figure(30), every_figure(20)
+    for name, fig in FIGURES.items():
+        assert fig.layout.uirevision and fig.layout.uirevision == again[name].layout.uirevision
+    for name in ("attention_map", "difference_map", "lifetimes", "visibility", "entries_over_time", "series_lines"):
+        assert FIGURES[name].layout.uirevision != other[name].layout.uirevision
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_it_leaves_ground_and_fonts_to_the_page(name):
+    layout = FIGURES[name].layout
+    assert layout.paper_bgcolor == "rgba(128,128,128,0)"
+    assert layout.font.color is None and not layout.template.layout.to_plotly_json()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_axes_have_titles(name):
+    layout = FIGURES[name].layout
+    if name != "ring":
+        assert layout.xaxis.title.text and layout.yaxis.title.text
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_token_reaches_the_figure_as_markup(name):
+    text = json.dumps(json.loads(FIGURES[name].to_json()), ensure_ascii=False)
+    text = text.replace(json.dumps(FIGURES[name].layout.meta["alt"], ensure_ascii=False), "")  # plain text, not drawn
+    for markup in ("<b>bold", "</s>", "<script", "<i>A"):
+        assert markup not in text
+    if name in ("attention_map", "lifetimes", "visibility"):
+        assert "&lt;/s&gt;" in text and "&amp;amp;" in text
+
+
+@pytest.mark.parametrize("name", every_figure(1))
+def test_one_token_is_enough(name):
+    assert every_figure(1)[name].to_json()
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "limit"),
+    [
+        ("attention_map", "f4", 2_000_000),
+        ("no_sinks", "f4", 2_000_000),
+        ("difference_map", "f4", 2_000_000),
+        ("lifetimes", "u1", 1_000_000),
+        ("visibility", "u1", 1_000_000),
+    ],
+)
+def test_512_tokens_travel_as_typed_arrays(name, dtype, limit):
+    fig = every_figure(512)[name]
+    text = fig.to_json()
+    sent = json.loads(text)["data"][0]["z"]
+    assert len(text) < limit
+    assert sent["dtype"] == dtype and isinstance(sent["bdata"], str)
+    assert fig.data[0].z.shape == (512, 512)
+
+
+def test_the_default_template_of_another_library_does_not_travel_along(monkeypatch):
+    monkeypatch.setattr(pio.templates, "default", "plotly_dark")
+    assert "plotly_dark" not in str(every_figure(5)["lifetimes"].layout.template.layout.font.color)
+    assert len(every_figure(5)["lifetimes"].to_json()) < 6_000
