@@ -53,7 +53,7 @@ class Pass:
         self.lifetimes = torch.empty(self.layers, self.kv_heads, 0, dtype=torch.long, device=self.device)
         self.fed = 0
         self.sights: dict[int, Sight] = {}
-        refuse_past_learned_positions(model, 0)
+        self.learned_positions = learned_positions(model)
 
     @property
     def softmax(self) -> str:
@@ -63,7 +63,7 @@ class Pass:
         """Logits (R, vocabulary) of a block of R tokens, or (1, vocabulary) of its last one."""
         ids = torch.as_tensor(token_ids, device=self.device).view(1, -1)
         start, rows = self.fed, ids.shape[1]
-        refuse_past_learned_positions(self.model, start + rows)
+        self.refuse_beyond_learned(start + rows)
         self.plan.advance(start, rows)
         self.sights = {}
         self.queries = torch.arange(start, start + rows, device=self.device)
@@ -83,6 +83,14 @@ class Pass:
         self.fed += rows
         self.note_lifetimes(rows)
         return output.logits[0]
+
+    def refuse_beyond_learned(self, tokens: int) -> None:
+        """A model that learned its positions has none beyond the last; a rotary one only leaves its trained range."""
+        if self.learned_positions is not None and tokens > self.learned_positions:
+            raise ValueError(
+                f"{tokens} tokens are more than the {self.learned_positions} positions this "
+                f"{self.model.config.model_type} model learned; use a shorter text."
+            )
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule, window: int | None) -> Tensor:
         """One layer's attention for the current block, (1, R, A, D); afterwards the layer's slots have shrunk."""
@@ -193,12 +201,7 @@ def use_kvviz_attention(model: PreTrainedModel) -> None:
         model.set_attn_implementation(attention.NAME)
 
 
-def refuse_past_learned_positions(model: PreTrainedModel, tokens: int) -> None:
-    """Models with learned positions have no position beyond the last one they learned."""
-    config = model.config.get_text_config(decoder=True)
-    learned = next((m for n, m in model.named_modules() if n.endswith(("wpe", "embed_positions"))), None)
-    if learned is not None and tokens > config.max_position_embeddings:
-        raise ValueError(
-            f"{tokens} tokens are more than the {config.max_position_embeddings} positions {config.model_type} "
-            "learned; use a shorter text."
-        )
+def learned_positions(model: PreTrainedModel) -> int | None:
+    """How many positions a model with learned ones (GPT-2, OPT) knows; None for the others."""
+    has_table = any(name.endswith(("wpe", "embed_positions")) for name, _ in model.named_modules())
+    return model.config.get_text_config(decoder=True).max_position_embeddings if has_table else None

@@ -138,7 +138,7 @@ def test_slot_positions_are_refused_for_learned_positions() -> None:
 
 
 def test_text_beyond_learned_positions_is_refused() -> None:
-    with pytest.raises(ValueError, match="300 tokens are more than the 256 positions"):
+    with pytest.raises(ValueError, match="300 tokens are more than the 256 positions this gpt2 model learned"):
         run(tiny("gpt2"), some_ids(300), Setup(), 300)
 
 
