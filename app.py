@@ -5,23 +5,19 @@ import streamlit as st
 from kvviz.figures.lifetimes import lifetimes
 from kvviz.ui import cache_view, start_view
 from kvviz.ui.page import open_page, prose, show
+from kvviz.ui.words import setup_words
 
-page = open_page("Start", "What is this?")
-st.title("What does a language model still hold?", anchor=False)
-st.markdown(prose("start"))
-headline = st.empty()
+page = open_page("Start", "What does a language model still hold?", prose("start"))
 a, b = page.runs()
 layer, head = cache_view.place(page.view, a)
-with headline.container():
-    page.headline(start_view.headline(a, b))
-title = f"In the cache: layer {layer}, KV head {head}"
+page.headline(start_view.headline(a, b))
 figure = lifetimes(
     a.trace.evicted_at[layer, head],
     a.labels,
     role_of=cache_view.roles(a),
     count_from=a.count_from,
     prompt_tokens=a.trace.prompt_tokens,
-    title=title,
+    title=f"A: {setup_words(a.trace.setup)} · layer {layer}, KV head {head}",
 )
 show(figure, "start", cache_view.lifetimes_csv(a, layer))
 for column, (name, value, beside) in zip(st.columns(3), start_view.cards(a, b), strict=True):

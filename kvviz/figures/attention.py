@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kvviz.figures import theme
-from kvviz.figures.frame import lay_out, plural, short, square, token_axis
+from kvviz.figures.frame import lay_out, plural, short, token_axis
 from kvviz.figures.pooling import LIMIT, pool, pool_labels, pool_notice
 from kvviz.figures.scales import Scale, ScaleName, colour_bar
 
@@ -19,7 +19,7 @@ Floats = NDArray[np.floating]
 KEY_TITLE = "key: attended to (position, token)"
 QUERY_TITLE = "query: attends from (row i predicts i + 1)"
 WEIGHT = "attention weight (share of 1)"
-MAP_HEIGHT = 500
+MAP_HEIGHT = 440  # near square in half a page, and it fills whatever width there is
 
 
 def attention_map(
@@ -83,7 +83,6 @@ def map_frame(
     """Axes and frame of a map over queries and keys, first query at the top."""
     fig.update_xaxes(token_axis(shape[1], KEY_TITLE, tickangle=-90))
     fig.update_yaxes(token_axis(shape[0], QUERY_TITLE, autorange="reversed"))
-    square(fig)
     kind = f"{kind} {shape[0]}×{shape[1]}"
     lay_out(fig, kind=kind, alt=alt, height=MAP_HEIGHT, title=title, notice=notice, bar_title=bar_title)
     return fig.update_layout(plot_bgcolor=theme.GROUND)

@@ -44,7 +44,8 @@ def lay_out(
     title_lines, notice_lines = textwrap.wrap(title, TITLE_WIDTH), textwrap.wrap(notice, TITLE_WIDTH + 8)
     top = 8 + 20 * len(title_lines) + 17 * len(notice_lines)
     heading: dict[str, Any] = {"text": joined(title_lines), "yref": "container", "y": 1, "yanchor": "top"}
-    heading |= {"x": 0, "xanchor": "left", "pad": {"t": 4, "l": 0}, "font": {"size": 15}}
+    pad = 4 if len(title_lines) < 2 else 23  # plotly draws a title of several lines one line too high
+    heading |= {"x": 0, "xanchor": "left", "pad": {"t": pad, "l": 0}, "font": {"size": 15}}
     heading |= {"subtitle": {"text": joined(notice_lines), "font": {"size": 12}}} if notice else {}
     fig.update_layout(
         template=None,  # whichever default another library has set would travel along, 7 kB a figure
@@ -81,15 +82,14 @@ def token_axis(count: int, title: str, **more: Any) -> dict[str, Any]:
     return {"type": "category", "title": {"text": title, "standoff": 8}, **bare(), **ticks, **more}
 
 
+def step_ticks(count: int) -> dict[str, Any]:
+    """Whole numbers along an axis of steps; few steps would get ticks between them."""
+    return {"tickformat": "d"} | ({"dtick": max(1, count // 6)} if count <= ALL_TICKS else {})
+
+
 def bare() -> dict[str, Any]:
     """Axis settings without grid and zero line, with room for its labels."""
     return {"showgrid": False, "zeroline": False, "automargin": True, "ticks": "outside", "ticklen": 3}
-
-
-def square(fig: go.Figure) -> None:
-    """Draw cells as squares, at the top left of whatever room there is."""
-    fig.update_yaxes(scaleanchor="x", constrain="domain", constraintoward="top")
-    fig.update_xaxes(constrain="domain", constraintoward="left")
 
 
 def legend_above(entries: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kvviz.figures import theme
-from kvviz.figures.frame import bare, lay_out, legend_above, plural, short, swatch, token_axis
+from kvviz.figures.frame import bare, lay_out, legend_above, plural, short, step_ticks, swatch, token_axis
 from kvviz.figures.pooling import pool_factor
 
 Codes = NDArray[np.uint8]
@@ -123,7 +123,9 @@ def lay_axes(fig: go.Figure, names: Sequence[str], count: int, count_from: int) 
     edges = {"range": [-0.5, len(names) - 0.5]}
     fig.update_xaxes(token_axis(len(names), "token (position, text)", tickangle=-90, showspikes=False, **edges))
     title = {"text": "step (tokens read so far)", "standoff": 8}
-    fig.update_yaxes(bare() | {"title": title, "range": [count - 0.5 + count_from, count_from - 0.5]})
+    fig.update_yaxes(
+        bare() | step_ticks(count) | {"title": title, "range": [count - 0.5 + count_from, count_from - 0.5]}
+    )
 
 
 def mark_prompt(fig: go.Figure, step: float) -> None:

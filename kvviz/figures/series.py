@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kvviz.figures import theme
-from kvviz.figures.frame import bare, lay_out, legend_above, plural
+from kvviz.figures.frame import ALL_TICKS, bare, lay_out, legend_above, plural, step_ticks
 from kvviz.tokens import escape
 
 Numbers = NDArray[Any]  # whole or floating
@@ -36,7 +36,11 @@ def entries_over_time(
     shape = "hv" if max((len(values) for _, _, values in series), default=0) <= STAIRS else "linear"
     shown = ",d" if unit == "entries" else ".4~g"
     fig = go.Figure([line(*one, count_from, f"%{{y:{shown}}} {name}", shape=shape) for one in scaled])
-    fig.update_yaxes(title=f"held in the cache ({name})", rangemode="tozero")
+    fig.update_yaxes(
+        title=f"held in the cache ({name})",
+        rangemode="tozero",
+        **step_ticks(int(largest) if size == 1 else ALL_TICKS + 1),
+    )
     ends = [f"{label}: {amount(float(v[-1]), name)}" for label, _, v in scaled if len(v)]
     alt = f"{title or 'Cache over time'}; held after the last step: {'; '.join(ends) or 'nothing'}."
     return line_frame(fig, f"held {unit}", alt, title, prompt_tokens, count_from)
@@ -124,9 +128,10 @@ def line_frame(
     x_title: str = "step",
 ) -> go.Figure:
     """Axes, prompt mark, legend and frame of a line figure."""
-    fig.update_xaxes(title=f"{x_title} (tokens read so far)" if x_title == "step" else x_title, **bare())
-    fig.update_yaxes(**bare() | {"showgrid": True, "gridcolor": "rgba(128,128,128,0.22)"})
     length = max((len(trace["y"]) for trace in fig.data), default=0)
+    ticks = step_ticks(length) | ({"range": [count_from - 0.5, count_from + 0.5]} if length == 1 else {})
+    fig.update_xaxes(title=f"{x_title} (tokens read so far)" if x_title == "step" else x_title, **bare(), **ticks)
+    fig.update_yaxes(**bare() | {"showgrid": True, "gridcolor": "rgba(128,128,128,0.22)"})
     if prompt_tokens is not None and 0 < prompt_tokens < length:
         mark_prompt(fig, prompt_tokens - 0.5 + count_from)
     above = 10 + 22 * len(fig.data)

@@ -123,6 +123,15 @@ def _settle(model: Any, name: str, device: torch.device) -> Any:
         ) from error
 
 
+def check_name(name: str) -> str:
+    """Return the name of a model that may be loaded: one of the table, or one that ``KVVIZ_ALLOW_MODELS`` allows.
+
+    Raises:
+        ModelError: it is neither.
+    """
+    return name if name in MODELS else _allowed(name)
+
+
 def _allowed(name: str) -> str:
     entries = [entry.strip() for entry in os.environ.get(ALLOW_MODELS, "").split(",") if entry.strip()]
     for entry in entries:

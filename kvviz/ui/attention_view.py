@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from kvviz.figures.tabular import csv_of
 from kvviz.ui.runs import Run
 from kvviz.ui.state import View
+from kvviz.ui.words import setup_words, spans
 
+CELLS = 256  # a longer text shares cells: three maps of 512 are more than a page should weigh
+FEW_TOKENS = 24  # up to so many it is written out who may see whom
 SCALE_WORDS = {"log": "logarithmic", "linear": "linear 0–1", "no_sinks": "first 4 keys left out"}
 MEASURES = {
     "sink_mass": "sink mass: share of attention on the first 4 tokens",
@@ -37,10 +40,8 @@ IDEAS = (
 )
 
 
-def layer_and_head(view: View, run: Run | None = None) -> tuple[int, int]:
-    """The sidebar's layer and query head, moved into the model's range once the model is known."""
-    if run is None:
-        return view.layer, view.head
+def layer_and_head(view: View, run: Run) -> tuple[int, int]:
+    """The sidebar's layer and query head, moved into the model's range."""
     assert run.trace.sink_mass is not None
     layers, heads, _ = run.trace.sink_mass.shape
     return min(view.layer, layers - 1), min(view.head, heads - 1)
@@ -57,8 +58,23 @@ def headline(run: Run, layer: int, head: int, query: int) -> str:
     weights = run.trace.maps[layer, head][query]
     key = int(np.nanargmax(weights))
     return (
-        f"Token {run.labels[query]} in layer {layer}, head {head} gives {weights[key]:.0%} of its attention to token "
-        f"{run.labels[key]} ({run.trace.setup})."
+        f"Token {quoted(run, query)} in layer {layer}, head {head} gives {weights[key]:.0%} of its attention to "
+        f"{'itself' if key == query else 'token ' + quoted(run, key)} (policy A: {setup_words(run.trace.setup)})."
+    )
+
+
+def quoted(run: Run, position: int) -> str:
+    """``147 ‘␣window’``."""
+    return f"{position + run.count_from} ‘{run.texts[position]}’"
+
+
+def seen_by(run: Run, layer: int, head: int) -> str:
+    """One line a query: the keys it may see, as runs."""
+    seen = np.isfinite(run.trace.maps[layer, head])
+    first = run.count_from
+    return "\n".join(
+        f"query {query + first:2} sees {spans((np.flatnonzero(row) + first).tolist())}"
+        for query, row in enumerate(seen)
     )
 
 

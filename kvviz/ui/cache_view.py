@@ -6,14 +6,19 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import plotly.graph_objects as go
 
-from kvviz.figures.lifetimes import Codes, role_codes
+from kvviz.figures import theme
+from kvviz.figures.lifetimes import Codes
+from kvviz.figures.ring import ring
 from kvviz.figures.series import Series
 from kvviz.figures.tabular import csv_of
+from kvviz.policies.rolling import Rolling
 from kvviz.ui.runs import Run
 from kvviz.ui.state import View
+from kvviz.ui.words import listed, plural, setup_words
 
-ROLE_WORDS = {"sink": "sinks", "recent": "of the latest", "other": "others", "heavy": "heavy hitters"}
+FEW_TOKENS = 24  # up to so many the steps are written out, one by one
 TOY = {"text": "toy", "tokens": "12"}
 IDEAS = (
     (
@@ -72,19 +77,52 @@ def headline(run: Run, layer: int, head: int) -> str:
     """How many tokens are held after the last step, and why."""
     trace, last = run.trace, run.trace.tokens - 1
     held = trace.kept(layer, head, last)
+    start = f"After token {last + run.count_from}, layer {layer}, KV head {head} still holds"
+    if len(held) == trace.tokens:
+        return f"{start} {'its only token' if last == 0 else f'all {trace.tokens} tokens'}: nothing has been evicted."
     roles = Counter(trace.setup.policy.role_of(int(position), last) for position in held)
-    parts = [f"{count} {ROLE_WORDS.get(role, role)}" for role, count in roles.items()]
-    evicted = trace.tokens - len(held)
-    why = f": {' and '.join(parts)}" if evicted else ", nothing has been evicted"
-    return (
-        f"After token {last + run.count_from}, layer {layer}, KV head {head} holds {len(held)} of {trace.tokens} tokens"
-        f"{why} ({trace.setup})."
-    )
+    why = " and ".join(role_words(role, count) for role, count in roles.items())
+    return f"{start} {len(held)} of {trace.tokens} tokens: {why} (policy A: {setup_words(trace.setup)})."
 
 
-def roles(run: Run) -> Codes:
-    """(T, T) role codes of the policy, row = step."""
-    return role_codes(run.trace.setup.policy.role_of, run.trace.tokens)
+def role_words(role: str, count: int) -> str:
+    """``4 sinks``, ``the 60 latest``."""
+    if role == "recent":
+        return "the latest one" if count == 1 else f"the {count} latest"
+    if role == "window":
+        return f"{count} of the observation window"
+    if role == "other":
+        return f"{count} that the policy kept"
+    return plural(count, {"heavy": "heavy hitter"}.get(role, role))
+
+
+def roles(run: Run) -> Codes | None:
+    """(T, T) role codes of the policy, row = step; None when it has one role for all, which needs no colour."""
+    return None if set(np.unique(run.roles)) <= {0, theme.OTHER_CODE} else run.roles
+
+
+def steps_table(run: Run, layer: int, head: int) -> str:
+    """Every step of a short text as the papers write it: the cache before and after, who left, which slot was used."""
+    policy, first = run.trace.setup.policy, run.count_from
+    budget = policy.budget if isinstance(policy, Rolling) else None
+    lines = ["| token read | cache before → after | left |" + (f" slot = token mod {budget} |" if budget else ""), "|--:|:--|--:|"]
+    lines[1] += "--:|" if budget else ""
+    before: list[int] = []
+    for step in range(run.trace.tokens):
+        after = (run.trace.kept(layer, head, step) + first).tolist()
+        left = ", ".join(str(token) for token in before if token not in after) or "–"
+        slot = f" {(step + first) % budget} |" if budget else ""
+        lines.append(f"| {step + first} | {listed(before)} → {listed(after)} | {left} |{slot}")
+        before = after
+    return "\n".join(lines)
+
+
+def ring_figure(run: Run, layer: int, head: int, side: theme.Side) -> go.Figure:
+    """The slots of a rolling buffer after the last token."""
+    last, budget = run.trace.tokens - 1, getattr(run.trace.setup.policy, "budget", 1)
+    title = f"After the last token: slot = position mod {budget}"
+    held = run.trace.kept(layer, head, last)
+    return ring(held, budget, run.labels, last, side=side, count_from=run.count_from, title=title)
 
 
 def lifetimes_csv(run: Run, layer: int) -> Callable[[], str]:

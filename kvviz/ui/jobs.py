@@ -13,8 +13,9 @@ from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-PATIENCE_SECONDS = 20.0  # a page that waits shows a sign of life several times a second
-RESULTS_LIMIT = 40  # a trace with the maps of one layer at 512 tokens is about 12 MB
+PATIENCE_SECONDS = 6.0  # a page that waits shows a sign of life several times a second
+RESULTS_LIMIT = 64
+BYTES_LIMIT = 600 * 2**20  # a trace with the maps of one layer is 12 MB at 512 tokens and 160 MB at 2048
 
 
 class Stopped(Exception):
@@ -34,29 +35,39 @@ class Job:
         self.message, self.share = "Waiting for the model", 0.0
         self.seen_at = time.monotonic()
 
-    def report(self, message: str, share: float) -> None:
-        """Called by the computation: what it does, and how far it is (0–1). Raises Stopped when nobody waits."""
+    def tell(self, message: str, share: float) -> None:
+        """Called by the computation: what it does, and how far it is (0–1)."""
         self.message, self.share = message, min(max(share, 0.0), 1.0)
+
+    def report(self, message: str, share: float) -> None:
+        """The same at a point where the computation may end: raises Stopped when nobody waits."""
+        self.tell(message, share)
         if self.is_unwanted():
             raise Stopped
 
     def is_unwanted(self) -> bool:
         return self.stop.is_set() or time.monotonic() - self.seen_at > PATIENCE_SECONDS
 
-    def wait(self, seconds: float) -> bool:
-        """Whether it ended within that time; waiting is the page's sign of life."""
+    def seen(self) -> None:
+        """A sign of life from a page that waits for this job, whether it runs already or not."""
         self.seen_at = time.monotonic()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it ended within that time."""
+        self.seen()
         return self.done.wait(seconds)
 
 
 class Worker:
     """Runs jobs one after another on one thread (torch uses all cores by itself) and keeps the latest results."""
 
-    def __init__(self) -> None:
+    def __init__(self, bytes_of: Callable[[Any], int] = lambda result: 0) -> None:
         self.lock = threading.Lock()
         self.executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kvviz")
         self.jobs: dict[Hashable, Job] = {}
+        self.running: Job | None = None
         self.results: OrderedDict[Hashable, Any] = OrderedDict()
+        self.bytes_of = bytes_of
         self.computed = 0  # how many results were really computed; a repeated setting adds none
 
     def result(self, key: Hashable) -> Any | None:
@@ -72,7 +83,7 @@ class Worker:
             jobs = [self.job(key, compute) for key, compute in wanted]
             for job in jobs:
                 job.owners.add(owner)
-                job.seen_at = time.monotonic()
+                job.seen()
             for job in list(self.jobs.values()):
                 if job not in jobs:
                     job.owners.discard(owner)
@@ -82,10 +93,11 @@ class Worker:
 
     def job(self, key: Hashable, compute: Callable[[Job], Any]) -> Job:
         running = self.jobs.get(key)
-        if running is not None and not running.stop.is_set():
+        if running is not None and not running.is_unwanted():
             return running
         job = Job(key, compute)
         if key in self.results:
+            self.results.move_to_end(key)
             job.result = self.results[key]
             job.done.set()
             return job
@@ -94,6 +106,7 @@ class Worker:
         return job
 
     def run(self, job: Job) -> None:
+        self.running = job
         try:
             job.report("Starting", 0.0)
             job.result = job.compute(job)
@@ -101,17 +114,18 @@ class Worker:
         except Exception as error:
             job.error = error
         finally:
+            self.running = None
             with self.lock:
                 if self.jobs.get(job.key) is job:
                     del self.jobs[job.key]
             job.done.set()
 
     def keep(self, job: Job) -> None:
+        """Add the result; the results longest unused go when there are too many or they are too large together."""
         with self.lock:
             self.results[job.key] = job.result
             self.computed += 1
-            while len(self.results) > RESULTS_LIMIT:
-                self.results.popitem(last=False)
-
-
-WORKER = Worker()
+            sizes = {key: self.bytes_of(result) for key, result in self.results.items()}
+            while len(sizes) > 1 and (len(sizes) > RESULTS_LIMIT or sum(sizes.values()) > BYTES_LIMIT):
+                oldest, _ = self.results.popitem(last=False)
+                del sizes[oldest]

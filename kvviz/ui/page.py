@@ -1,10 +1,10 @@
-"""The frame that every page shares: settings, navigation, waiting for a run, figures with their numbers, prose."""
+"""The frame that every page shares: settings, navigation, the runs of A and B, figures with their numbers, prose."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,52 +13,50 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from kvviz.experiment import Experiment
-from kvviz.ui import runs
-from kvviz.ui.jobs import Job
+from kvviz.ui import runs, waiting
 from kvviz.ui.runs import Run
 from kvviz.ui.sidebar import Sidebar, model_card
 from kvviz.ui.state import View, adopt, take_url, view_from_query, write_url
+from kvviz.ui.words import plain
 
 PROSE = Path(__file__).parent.parent / "text" / "en"
 PAGES = {"app.py": "Start", "pages/1_Attention.py": "Attention", "pages/4_Cache.py": "Cache"}
+SIDEBAR_WIDTH = 320  # pixels; on a phone it is folded away
 NO_TOOLBAR = {"displayModeBar": False}
+# less air above, formulas that scroll on a phone, notes that stay near their figure
+STYLE = """<style>
+[data-testid="stMainBlockContainer"] { padding-top: 3.5rem; padding-bottom: 4rem; }
+[data-testid="stSidebarUserContent"] { padding-bottom: 1rem; }
+.katex-display { overflow: auto hidden; padding-bottom: 0.3rem; }
+</style>"""
 
 
 @dataclass
 class Page:
-    """An open page: what is to be shown, and where."""
+    """An open page: what is to be shown, and where its first sentence goes."""
 
     view: View
-    problems: list[str]
-    main: Any = field(default=None)
+    top: Any
 
     @property
-    def sides(self) -> list[tuple[str, Experiment]]:
+    def sides(self) -> list[Experiment]:
         """A and B as experiments: they differ in the setup alone."""
-        b = replace(self.view.experiment, setup=self.view.versus)
-        return [("a", self.view.experiment), ("b", b)]
+        return [self.view.experiment, replace(self.view.experiment, setup=self.view.versus)]
 
-    def runs(self, *, layer: int | None = None) -> tuple[Run, Run]:
-        """The runs of A and B, waited for with a progress bar; the page ends here when there is none to show.
+    def runs(self, *, maps: bool = False) -> tuple[Run, Run]:
+        """The runs of A and B, with the maps of all heads of the view's layer where asked; without runs the page ends.
 
-        ``layer``: take the maps of all heads of that layer too.
+        After a run that was stopped or failed ``view`` becomes that of the picture shown instead.
         """
-        slot = st.empty()
-        jobs = runs.jobs_for(owner(), [experiment for _, experiment in self.sides], layer)
-        wait_for(jobs, slot)
-        for job in jobs:
-            if job.error is not None:
-                slot.error(runs.sentence(job.error))
-                st.stop()
-        slot.empty()
-        a, b = (job.result for job in jobs)
+        notes, slot = st.container(), st.empty()
+        self.view, (a, b) = waiting.runs_or_last(self.view, self.sides, maps, slot)
         for note in dict.fromkeys((*a.notes, *b.notes)):
-            st.caption(note)
+            notes.caption(note)
         return a, b
 
     def headline(self, sentence: str) -> None:
         """The one sentence with the numbers of this result."""
-        st.markdown(f"#### {plain(sentence)}")
+        self.top.markdown(f"#### {plain(sentence)}")
 
     def lesson(self, name: str) -> None:
         """How to read the figures, folded, and the formula."""
@@ -78,12 +76,12 @@ class Page:
                 st.caption(watch)
 
 
-def open_page(name: str, question: str) -> Page:
+def open_page(name: str, question: str, intro: str = "") -> Page:
     """Set up the page called ``name`` and read what is to be shown; must be the first call of a page."""
-    st.set_page_config(page_title=f"kvviz · {name}", layout="wide", initial_sidebar_state="auto")
+    st.set_page_config(page_title=f"kvviz · {name}", layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
+    st.html(STYLE)
     take_url(name)
     with st.sidebar:
-        st.markdown("**kvviz**")
         links = st.container(gap=None)
     sidebar = Sidebar([])
     view = sidebar.draw()
@@ -92,36 +90,17 @@ def open_page(name: str, question: str) -> Page:
         for path, title in PAGES.items():
             st.page_link(path, label=title, query_params=view.words())
     with st.sidebar:
-        st.divider()
-        model_card(view.experiment.model, view.experiment.dtype)
+        model_card(view.experiment.model)
         st.caption("The address bar holds every setting: copy it to share exactly this picture.")
-    if name != "Start":
-        st.title(name, anchor=False)
-        st.caption(question)
+    st.title(question, anchor=False)
+    if intro:
+        st.markdown(intro)
+    messages = st.container()  # one place for all, so that a new message does not move the figures to another place
     for note in st.session_state.pop("link_notes", []):
-        st.warning(note)
+        messages.warning(plain(note))
     for problem in sidebar.problems:
-        st.warning(f"{problem} The picture shows the last settings that worked.")
-    return Page(view, sidebar.problems)
-
-
-def owner() -> str:
-    """A name for this browser session, for the worker to know whose wishes are whose."""
-    if "owner" not in st.session_state:
-        st.session_state["owner"] = uuid.uuid4().hex
-    return str(st.session_state["owner"])
-
-
-def wait_for(jobs: Sequence[Job], slot: Any) -> None:
-    """Wait in the script, in short steps: every step is a point where a newer setting ends this run.
-
-    Meanwhile the browser keeps the old figures, greyed.
-    """
-    while not all(job.done.is_set() for job in jobs):
-        current = next(job for job in jobs if not job.done.is_set())
-        done = sum(job.done.is_set() for job in jobs)
-        slot.progress((done + current.share) / len(jobs), text=plain(current.message))
-        current.wait(0.1)
+        messages.warning(f"{plain(problem)} The picture shows the last settings that worked.")
+    return Page(view, st.container())
 
 
 def change_view(view: View, change: dict[str, str]) -> None:
@@ -139,16 +118,11 @@ def dropped_by(change: dict[str, str]) -> set[str]:
 
 def show(fig: go.Figure, key: str, csv: Callable[[], str] | None = None) -> None:
     """A figure with its alt text, and its numbers as CSV made when asked for."""
-    st.plotly_chart(fig, key=key, config=NO_TOOLBAR, alt=fig.layout.meta["alt"])
+    meta: Mapping[str, str] = fig.to_dict()["layout"]["meta"]
+    st.plotly_chart(fig, key=key, config=NO_TOOLBAR, alt=meta["alt"])
     if csv is not None:
-        st.download_button("CSV", csv, file_name=f"kvviz-{key}.csv", mime="text/csv", key=f"{key}.csv", type="tertiary")
-
-
-def plain(sentence: str) -> str:
-    """Text for Markdown with its signs made harmless: tokens may hold $, *, [ or <."""
-    for sign in "\\`*_{}[]<>()#+-.!|$~:":
-        sentence = sentence.replace(sign, "\\" + sign)
-    return sentence
+        name = f"kvviz-{key}.csv"
+        st.download_button("Download as CSV", csv, file_name=name, mime="text/csv", key=f"{key}.csv", type="tertiary")
 
 
 @cache
@@ -159,10 +133,13 @@ def prose(name: str) -> str:
 
 def warm() -> None:
     """Compute what the first visitor sees, before the page opens."""
-    view = View()
-    for experiment in (view.experiment, replace(view.experiment, setup=view.versus)):
-        for job in runs.jobs_for("warm", [experiment], None):
-            while not job.wait(0.5):
-                pass
-            if job.error is not None:
-                raise job.error
+    page = Page(View(), None)
+    keys = [runs.key_for(experiment, page.view.layer, needs_maps=True) for experiment in page.sides]
+    jobs = runs.jobs_for("warm", page.sides, keys)
+    while not all(job.done.is_set() for job in jobs):
+        for job in jobs:
+            job.seen()
+        time.sleep(0.2)
+    for job in jobs:
+        if job.error is not None:
+            raise job.error

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kvviz import texts, tokens
 from kvviz.experiment import Experiment, Text
-from kvviz.models import Loaded, ModelError, load
+from kvviz.figures.lifetimes import role_codes
+from kvviz.models import Loaded, ModelError, choose_device, choose_dtype, load
 from kvviz.replay import Cancelled, replay
 from kvviz.trace import Trace
-from kvviz.ui.jobs import WORKER, Job, Stopped
+from kvviz.ui.jobs import Job, Stopped, Worker
+from kvviz.ui.words import plural, setup_words
 
 TOKENS_ON_A_PAGE = 2048  # longer texts belong to the command line
+MAPS_ANYWAY = 512  # up to so many tokens every page takes the maps of a layer along, and the next page finds them
 BLOCK = 64  # smaller than the command line's: a run that is no longer wanted stops within a fraction of a second
 
-_models: dict[tuple[str, str | None], Loaded] = {}
+Key = tuple[Any, ...]
+_models: dict[str, Loaded] = {}
 _models_lock = threading.Lock()
 
 
@@ -31,35 +39,60 @@ class Run:
     count_from: int
     notes: tuple[str, ...]
 
+    @cached_property
+    def roles(self) -> NDArray[np.uint8]:
+        """(T, T) role codes of the policy, row = step; T² questions, so they are asked once."""
+        return role_codes(self.trace.setup.policy.role_of, self.trace.tokens)
 
-def loaded_model(name: str, dtype: str | None, progress: Any = None) -> Loaded:
-    """The model, loaded at the first call; later calls answer at once."""
+    @property
+    def bytes(self) -> int:
+        arrays = [*vars(self.trace).values(), *self.trace.maps.values()]
+        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+
+WORKER = Worker(lambda run: run.bytes)
+
+
+def loaded_model(name: str, progress: Callable[[str, float], None] | None = None) -> Loaded:
+    """The model in the format this server's device prefers, loaded at the first call; later calls answer at once."""
     with _models_lock:
-        if (name, dtype) not in _models:
-            _models[name, dtype] = load(name, dtype=dtype, progress=progress)
-        return _models[name, dtype]
+        if name not in _models:
+            _models[name] = load(name, progress=progress)
+        return _models[name]
 
 
-def model_if_loaded(name: str, dtype: str | None) -> Loaded | None:
-    return _models.get((name, dtype))
+def model_if_loaded(name: str) -> Loaded | None:
+    return _models.get(name)
+
+
+def dtype_note(dtype: str | None) -> str | None:
+    """What to say about a link made with another number format than this server computes in."""
+    try:
+        here = str(choose_dtype(None, choose_device())).removeprefix("torch.")
+    except ModelError:
+        return None  # the run will say what is wrong with the device
+    if dtype in (None, here):
+        return None
+    return f"This link was made with numbers in {dtype}; this server computes in {here}, so the last digits may differ."
 
 
 @lru_cache(maxsize=16)
-def token_ids(name: str, dtype: str | None, content: str) -> tuple[int, ...]:
+def token_ids(name: str, content: str) -> tuple[int, ...]:
     """The whole text as tokens, cut later; a long text takes half a second, so it is remembered."""
-    return tuple(tokens.encode(loaded_model(name, dtype).tokenizer, content, TOKENS_ON_A_PAGE))
+    return tuple(tokens.encode(loaded_model(name).tokenizer, content, TOKENS_ON_A_PAGE))
 
 
 def compute_run(experiment: Experiment, layer: int | None, job: Job) -> Run:
     """Replay the experiment with all measures, and with the maps of one layer where asked."""
-    loaded = loaded_model(experiment.model, experiment.dtype, job.report)
-    ids = token_ids(experiment.model, experiment.dtype, experiment.text.content)
+    loaded = loaded_model(experiment.model, job.tell)  # loading is never broken off: the next job needs it too
+    ids = token_ids(experiment.model, experiment.text.content)
     notes = length_notes(len(ids), experiment)
     ids = ids[: experiment.tokens]
     config = loaded.model.config.get_text_config(decoder=True)
     if layer is not None and layer >= config.num_hidden_layers:
         layer = config.num_hidden_layers - 1
         notes = (*notes, f"This model has layers 0 to {layer}; the last one is shown.")
+    doing = f"{loaded.card.title} reads {plural(len(ids), 'token')} under {setup_words(experiment.setup)}"
     trace = replay(
         loaded.model,
         ids,
@@ -68,9 +101,7 @@ def compute_run(experiment: Experiment, layer: int | None, job: Job) -> Run:
         block=BLOCK,
         measure=True,
         maps=[] if layer is None else [(layer, head) for head in range(config.num_attention_heads)],
-        progress=lambda share: job.report(
-            f"{loaded.card.title} reads {len(ids)} tokens under {experiment.setup}", share
-        ),
+        progress=lambda share: job.report(doing, share),
         is_cancelled=job.is_unwanted,
     )
     shown = tokens.labels(loaded.tokenizer, ids)
@@ -80,25 +111,35 @@ def compute_run(experiment: Experiment, layer: int | None, job: Job) -> Run:
 
 def length_notes(available: int, experiment: Experiment) -> tuple[str, ...]:
     if available < min(experiment.tokens, TOKENS_ON_A_PAGE):
-        return (f"The text has only {available} tokens; all of them are used.",)
+        return (
+            f"The text has only {plural(available, 'token')}; {'it is' if available == 1 else 'all of them are'} used.",
+        )
     if experiment.tokens > TOKENS_ON_A_PAGE:
         return (f"The pages read at most {TOKENS_ON_A_PAGE:,} tokens; use the command line for {experiment.tokens:,}.",)
     return ()
 
 
-def key_of(experiment: Experiment, layer: int | None) -> tuple[Any, ...]:
+def key_of(experiment: Experiment, layer: int | None) -> Key:
     """What the result depends on; a text is named by its hash, so that keys stay small."""
-    return (replace(experiment, text=Text("", None), seed=0), experiment.text.sha256, experiment.text.count_from, layer)
+    plain = replace(experiment, text=Text("", None), seed=0, dtype=None)
+    return (plain, experiment.text.sha256, experiment.text.count_from, layer)
 
 
-def jobs_for(owner: str, experiments: list[Experiment], layer: int | None = None) -> list[Job]:
-    """One job for each experiment; those computed before are done at once, whatever maps were taken with them."""
-    wanted = []
-    for experiment in experiments:
-        key = key_of(experiment, layer)
-        if layer is None:
-            key = next((k for k in list(WORKER.results) if k[:-1] == key[:-1]), key)
-        wanted.append((key, lambda job, e=experiment: compute_run(e, layer, job)))
+def key_for(experiment: Experiment, layer: int, needs_maps: bool) -> Key:
+    """The key to ask for: where maps are not needed, a result kept with the maps of any layer will do."""
+    if needs_maps:
+        return key_of(experiment, layer)
+    key = key_of(experiment, layer if experiment.tokens <= MAPS_ANYWAY else None)
+    kept: list[Any] = list(WORKER.results)
+    return key if key in kept else next((other for other in kept if other[:-1] == key[:-1]), key)
+
+
+def jobs_for(owner: str, experiments: list[Experiment], keys: list[Key]) -> list[Job]:
+    """One job for each experiment; those computed before are done at once."""
+    wanted = [
+        (key, lambda job, e=experiment, layer=key[-1]: compute_run(e, layer, job))
+        for experiment, key in zip(experiments, keys, strict=True)
+    ]
     return WORKER.want(owner, wanted)
 
 

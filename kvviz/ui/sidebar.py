@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import streamlit as st
@@ -18,7 +18,6 @@ from kvviz.storage import STORAGES
 from kvviz.ui import runs
 from kvviz.ui.state import HEAD, LAYER, PASTE, UPLOAD, View, kept, knob_key, setting
 
-SLIDER_LIMIT = 1024  # a longer slider cannot be set to a token; larger values get a field instead
 POSITION_WORDS = {"original": "original (as in the text)", "slot": "slot (rank in the cache)"}
 SOFTMAX_WORDS = {"standard": "standard (sums to 1)", "off_by_one": "off by one (may abstain)"}
 
@@ -36,13 +35,14 @@ class Sidebar:
             setup = self.setup("a", "Policy A", View().experiment.setup)
             versus = self.setup("b", "Compare with B", View().versus)
             layer, head = self.place()
+        model = setting("s.model", DEFAULT_MODEL)
         experiment = Experiment(
             setup=setup,
             text=text,
             tokens=tokens,
             prompt_tokens=prompt_tokens,
-            model=setting("s.model", DEFAULT_MODEL),
-            dtype=setting("s.dtype", None),
+            model=model,
+            dtype=dtype_here(model),
             generate_tokens=setting("s.generate", 0),
             seed=setting("s.seed", 0),
         )
@@ -110,10 +110,9 @@ class Sidebar:
 
     def setup(self, side: str, label: str, default: Setup) -> Setup:
         """One side's five choices; the four that are seldom changed are folded."""
-        st.divider()
         try:
             policy = self.choice(side, "policy", label, POLICIES, default.policy)
-            with st.expander(f"Pattern, positions, storage, softmax of {side.upper()}"):
+            with st.expander(f"More choices for {side.upper()}"):
                 pattern = self.choice(side, "pattern", "Pattern: what may be seen", PATTERNS, default.pattern)
                 positions = self.word(f"{side}.positions", "Positions of kept keys", POSITIONS, POSITION_WORDS)
                 storage = self.choice(side, "storage", "Storage", STORAGES, default.storage)
@@ -133,36 +132,51 @@ class Sidebar:
         key = f"{side}.{kind}"
         name = st.selectbox(label, list(registry), format_func=lambda n: registry[n].title, **kept(key, default.name()))
         setting(key, name)
-        return registry[name](**{row["name"]: self.knob(side, kind, row) for row in describe_knobs(registry[name])})
+        fitted = {field.name for field in fields(registry[name]) if "fit" in field.metadata}
+        rows = [row | ({"default": None} if row["name"] in fitted else {}) for row in describe_knobs(registry[name])]
+        return registry[name](**{row["name"]: self.knob(side, kind, row) for row in rows})
 
     def knob(self, side: str, kind: str, row: dict[str, Any]) -> Any:
-        """A slider or switch made from what the knob says of itself."""
-        key, label = knob_key(side, kind, row["name"]), f"{row['name']}: {row['label']}"
-        if isinstance(row["default"], bool):
-            return bool(setting(key, st.toggle(label, **kept(key, row["default"]))))
+        """A control made from what the knob says of itself."""
+        key, label, default = knob_key(side, kind, row["name"]), f"{row['name']}: {row['label']}", row["default"]
+        if choices := row.get("choices"):
+            self.put_within(key, lambda word: word if word in choices else default)
+            return setting(key, st.selectbox(label, choices, **kept(key, default)))
+        if isinstance(default, bool):
+            return bool(setting(key, st.toggle(label, **kept(key, default))))
         low, high = row["low"], row["high"]
-        wish = min(max(int(st.session_state.get(key, setting(key, row["default"])) or low), low), high)
-        if min(high, SLIDER_LIMIT) < wish or high > 2**30:
-            field = st.number_input(label, low, high, value=wish, key=f"{key}.field")
-            st.session_state["settings"][key] = st.session_state[key] = field
-            return field
-        return setting(key, st.slider(label, low, min(high, SLIDER_LIMIT), **kept(key, wish)))
+        self.put_within(key, lambda number: None if number is None else min(max(int(number), low), high))
+        # a field and not a slider: on one that reaches a million nobody could aim at 4
+        return setting(
+            key, st.number_input(label, low, high, step=1, placeholder="by the budget", **kept(key, default))
+        )
+
+    def put_within(self, key: str, moved: Callable[[Any], Any]) -> None:
+        """Another choice may have allowed more under the same name."""
+        value = st.session_state.get(key, st.session_state["settings"].get(key))
+        if value is not None and moved(value) != value:
+            st.session_state[key] = moved(value)
 
     def place(self) -> tuple[int, int]:
-        st.divider()
         left, right = st.columns(2)
         layer = left.number_input("Layer", 0, 511, **kept("layer", LAYER))
         head = right.number_input("Query head", 0, 511, **kept("head", HEAD))
         return int(setting("layer", layer)), int(setting("head", head))
 
 
-def model_card(name: str, dtype: str | None) -> None:
+def dtype_here(model: str) -> str | None:
+    """The number format of the model's runs, known once it is loaded; it travels in the link, to be compared."""
+    loaded = runs.model_if_loaded(model)
+    return str(loaded.dtype).removeprefix("torch.") if loaded else None
+
+
+def model_card(name: str) -> None:
     """What model this is, what it was made from, and under which licence."""
-    loaded = runs.model_if_loaded(name, dtype)
+    loaded = runs.model_if_loaded(name)
     card = loaded.card if loaded else MODELS.get(name)
     if card is None:
         return
-    where = f" · {str(loaded.dtype).removeprefix('torch.')} on {loaded.device}" if loaded else ""
+    where = f" · {dtype_here(name)} on {loaded.device}" if loaded else ""
     st.caption(
         f"**{card.title}** · {card.parameters / 1e6:.0f} M parameters{where}  \n{card.weights_note}  \n"
         f"{card.attribution} · [{card.licence}]({card.licence_url})"

@@ -9,6 +9,7 @@ from kvviz.figures.series import binary_unit
 from kvviz.trace import Trace
 from kvviz.ui.runs import Run
 from kvviz.ui.state import View
+from kvviz.ui.words import plural, setup_words
 
 QUESTIONS = (
     ("pages/4_Cache.py", "What does a sliding window forget?", {"policy": "window:budget=64", "b_policy": "full"}),
@@ -56,10 +57,10 @@ def headline(a: Run, b: Run) -> str:
     share = 1 - a.trace.cache_bytes / b.trace.cache_bytes
     loss = mean_loss(a.trace) - mean_loss(b.trace)
     cost = "" if np.isnan(loss) else f", {abs(loss):.3g} nats per token {'worse' if loss >= 0 else 'better'}"
-    saved = f"{share:.0%} less cache" if share >= 0 else f"{-share:.0%} more cache"
+    saved = "as much cache as" if share == 0 else f"{abs(share):.0%} {'less' if share > 0 else 'more'} cache than"
     return (
-        f"The model just read {a.trace.tokens} tokens remembering at most {most_held(a.trace)} of them "
-        f"({a.trace.setup}): {saved} than {b.trace.setup}{cost}."
+        f"The model just read {plural(a.trace.tokens, 'token')} remembering at most {most_held(a.trace)} of them: "
+        f"{saved} {setup_words(b.trace.setup)}{cost} (policy A: {setup_words(a.trace.setup)})."
     )
 
 
@@ -70,12 +71,11 @@ def cards(a: Run, b: Run) -> list[tuple[str, str, str]]:
     held = [f"{most_held(t)} of {t.tokens}" for t in traces]
     bytes_ = [f"{t.cache_bytes / size:.3g} {unit}" for t in traces]
     losses = [mean_loss(t) for t in traces]
-    nats = ["—" if np.isnan(loss) else f"{loss:.3f} nats" for loss in losses]
-    name = f"B, {b.trace.setup}"
+    nats = ["—" if np.isnan(loss) else f"{loss:.3g} nats" for loss in losses]
     return [
-        ("Entries per layer and KV head at the end", held[0], f"{name}: {held[1]}"),
-        ("Cache (K and V of all layers)", bytes_[0], f"{name}: {bytes_[1]}"),
-        ("Loss per token after the prompt", nats[0], f"{name}: {nats[1]}"),
+        ("Tokens held at the end", held[0], f"B: {held[1]}"),
+        ("Cache, K and V, all layers", bytes_[0], f"B: {bytes_[1]}"),
+        ("Loss per token after the prompt", nats[0], f"B: {nats[1]}"),
     ]
 
 

@@ -8,7 +8,7 @@ reload of a bare page, leaves the session as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import streamlit as st
@@ -24,6 +24,7 @@ from kvviz.experiment import (
     setup_query,
 )
 from kvviz.knobs import Choice
+from kvviz.models import DEFAULT_MODEL, ModelError, check_name
 from kvviz.policies.streaming import Streaming
 from kvviz.ui import runs
 
@@ -62,11 +63,18 @@ class View:
 def view_from_query(query: Mapping[str, str]) -> tuple[View, list[str]]:
     """The view a URL asks for, and a sentence for every value that fell back to its default."""
     experiment, notes = Experiment.from_query(query, runs.known_texts, View().experiment)
+    try:
+        check_name(experiment.model)
+    except ModelError as error:
+        notes.append(f"{error} The default is used instead.")
+        experiment = replace(experiment, model=DEFAULT_MODEL)
+    if note := runs.dtype_note(experiment.dtype):
+        notes.append(note)
     looks: dict[str, Any] = {}
     for name, parser in LOOKS.items():
         if name in query:
             attempt(notes, looks, name, parser, query[name])
-    return View(experiment, setup_from_query(query, notes, "b_"), **looks), notes
+    return View(replace(experiment, dtype=None), setup_from_query(query, notes, "b_"), **looks), notes
 
 
 def adopt(view: View) -> None:
@@ -85,7 +93,6 @@ def widget_values(view: View) -> dict[str, Any]:
         "s.seed": experiment.seed,
         "s.generate": experiment.generate_tokens,
         "s.model": experiment.model,
-        "s.dtype": experiment.dtype,
         **{name: getattr(view, name) for name in LOOKS},
         **({} if experiment.text.preset else {"s.paste": experiment.text.content}),
     }
@@ -131,6 +138,8 @@ def take_url(page: str) -> None:
         view, notes = view_from_query(query)
         adopt(view)
         st.session_state.update({"link_notes": notes, "written": query})
+        if query.get("text", "").startswith("sha256:") and view.experiment.text.preset:
+            st.session_state["s.text"] = st.session_state["settings"]["s.text"] = PASTE  # where that text belongs
     elif is_other_page:
         st.session_state.update(st.session_state["settings"])  # the other page's widgets are new ones to Streamlit
 
@@ -146,7 +155,8 @@ def was_changed_here() -> bool:
 def write_url(view: View) -> None:
     """Put the view into the address bar, which makes one history entry: Back undoes one change."""
     query, shown = view.words(), dict(st.query_params)
-    if shown != query and (shown or view != View()):
+    is_first_picture = replace(view, experiment=replace(view.experiment, dtype=None)) == View()
+    if shown != query and (shown or not is_first_picture):
         st.query_params.from_dict(query)
         shown = query
     st.session_state["written"] = shown

@@ -1,5 +1,5 @@
 const SHOWN_SLOTS = 512;
-const ROOMY_SLOTS = 64; // with more slots the boxes are drawn smaller
+const ROOMY_SLOTS = 32; // with more slots the boxes are drawn smaller
 const LISTED = 16; // up to so many positions are listed one by one
 const SPEEDS = [1, 2, 5, 10, 25];
 
@@ -58,6 +58,7 @@ class StepPlayer {
   show({ data }) {
     this.pause();
     const asked = data.startStep !== this.data?.startStep;
+    if (data.startHead !== this.data?.startHead) this.head = data.startHead;
     this.data = data;
     this.count = data.tokens.length;
     this.lives = unpack(data.lifetimes, this.count);

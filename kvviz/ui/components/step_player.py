@@ -24,6 +24,7 @@ def step_player(
     count_from: int = 0,
     prompt_tokens: int | None = None,
     start_step: int | None = None,
+    start_head: int = 0,
     budget: int | None = None,
     ring: bool = False,
     roles: NDArray[np.uint8] | None = None,
@@ -36,7 +37,8 @@ def step_player(
     and T stands for a token that never leaves. ``tokens`` are the T visible texts, not escaped. Slots lie in position
     order, or with ``ring`` at number mod ``budget``, where a number is the position counted from ``count_from``.
     ``roles`` (T, T) are codes of ``figures.role_codes``, row = step. ``start_step`` (counted from 0) is shown first and
-    whenever it changes; None is the first step at which something leaves. Otherwise the step a reader chose stays over
+    whenever it changes; None is the first step at which something leaves. ``start_head`` is likewise the head shown
+    first and whenever it changes. Otherwise the step a reader chose stays over
     reruns and, cut to the length of the text, over new data, as long as ``key`` stays.
     """
     lifetimes = np.atleast_2d(evicted_at)
@@ -52,6 +54,7 @@ def step_player(
         "countFrom": count_from,
         "promptTokens": prompt_tokens,
         "startStep": start_step,
+        "startHead": start_head,
         "budget": budget,
         "ring": ring and budget is not None,
         "side": side,

@@ -1,0 +1,104 @@
+"""Waiting for a run: progress where the figure will be, a way to stop it, and else the last picture.
+
+The session remembers which results it showed last by their keys; the results themselves stay with the worker.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from kvviz.experiment import Experiment
+from kvviz.ui import runs
+from kvviz.ui.jobs import Job
+from kvviz.ui.runs import WORKER, Key, Run
+from kvviz.ui.state import View
+from kvviz.ui.words import plain
+
+QUICK_SECONDS = 0.3  # a run that ends sooner shows no progress, which would only flicker
+POLL_SECONDS = 0.25
+
+
+def runs_or_last(view: View, experiments: list[Experiment], needs_maps: bool, slot: Any) -> tuple[View, list[Run]]:
+    """The runs of the experiments and the view they belong to; after a stop or an error those shown last.
+
+    Ends the page with a sentence in ``slot`` when there is neither.
+    """
+    keys = [runs.key_for(experiment, view.layer, needs_maps) for experiment in experiments]
+    if st.session_state.get("cancelled") == keys:
+        return last_shown(slot, "This run was stopped.", needs_maps)
+    st.session_state.pop("cancelled", None)
+    jobs = runs.jobs_for(owner(), experiments, keys)
+    wait_for(jobs, keys, slot)
+    error = next((job.error for job in jobs if job.error is not None), None)
+    if error is not None:
+        return last_shown(slot, runs.sentence(error), needs_maps)
+    st.session_state["shown"] = (view, keys)
+    return view, [job.result for job in jobs]
+
+
+def owner() -> str:
+    """A name for this browser session, for the worker to know whose wishes are whose."""
+    if "owner" not in st.session_state:
+        st.session_state["owner"] = uuid.uuid4().hex
+    return str(st.session_state["owner"])
+
+
+def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any) -> None:
+    """Wait in the script, in short steps: every step is a point where a newer setting ends this run.
+
+    Meanwhile the browser keeps the old figures, greyed.
+    """
+    if all(job.wait(QUICK_SECONDS) for job in jobs):
+        return
+    with slot.container():
+        bar = st.progress(0.0)
+        st.button("Cancel", key="cancel", on_click=cancel, args=(keys,))
+    while not all(job.done.is_set() for job in jobs):
+        for job in jobs:
+            job.seen()
+        share, message = progress_of(jobs)
+        bar.progress(share, text=plain(message))
+        next(job for job in jobs if not job.done.is_set()).done.wait(POLL_SECONDS)
+    slot.empty()
+
+
+def progress_of(jobs: Sequence[Job]) -> tuple[float, str]:
+    """How far all of them are together, and what is being done now, be it for another visitor."""
+    done = sum(job.done.is_set() for job in jobs)
+    running = WORKER.running
+    if running is None:
+        return done / len(jobs), "Waiting for the model"
+    if running in jobs:
+        return (done + running.share) / len(jobs), running.message
+    return done / len(jobs), f"Waiting for another run: {running.message} ({running.share:.0%})"
+
+
+def cancel(keys: list[Key]) -> None:
+    """Stop the run and remember that it was stopped, or the next rerun would start it again."""
+    st.session_state["cancelled"] = keys
+    WORKER.want(owner(), [])
+
+
+def try_again() -> None:
+    st.session_state.pop("cancelled", None)
+
+
+def last_shown(slot: Any, why: str, needs_maps: bool) -> tuple[View, list[Run]]:
+    """What this session saw last, with a sentence that says so."""
+    view, keys = st.session_state.get("shown", (View(), []))
+    found = [run for run in map(WORKER.result, keys) if run is not None and (not needs_maps or has_maps(run, view))]
+    is_whole = len(found) == 2
+    with slot.container():
+        st.info(f"{plain(why)} {'The picture shows the settings before.' if is_whole else 'Nothing is shown yet.'}")
+        st.button("Run it", key="again", on_click=try_again)
+    if not is_whole:
+        st.stop()
+    return view, found
+
+
+def has_maps(run: Run, view: View) -> bool:
+    return (min(view.layer, run.trace.layers - 1), 0) in run.trace.maps
