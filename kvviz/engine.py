@@ -16,11 +16,12 @@ from transformers import PreTrainedModel
 
 from kvviz import attention
 from kvviz.attention import Rule
-from kvviz.cache import SlotsLayer, native_windows, slots_cache
+from kvviz.cache import SlotsLayer, gather_slots, native_windows, slots_cache
 from kvviz.experiment import Setup
 from kvviz.patterns import Causal
 from kvviz.plan import STILL_THERE, BlockPlan, Plan, PlanContext
-from kvviz.rope import ropes_of
+from kvviz.rope import Rope, ropes_of
+from kvviz.walk import Walk
 
 
 class Recorder(Protocol):
@@ -46,9 +47,15 @@ class Pass:
         self.device = model.device
         self.slots = [SlotsLayer() for _ in range(self.layers)]
         self.cache = slots_cache(self.slots)
-        self.plan = Plan(
-            setup.policy, self.windows, self.kv_heads, PlanContext(self.layers, prompt_tokens, self.device)
-        )
+        context = PlanContext(self.layers, prompt_tokens, self.device)
+        self.plan: Plan | None = None
+        self.walks: list[Walk] = []
+        if setup.policy.reads_attention:
+            windows = enumerate(self.windows)
+            self.walks = [Walk(setup.policy, layer, window, self.kv_heads, context) for layer, window in windows]
+        else:
+            self.plan = Plan(setup.policy, self.windows, self.kv_heads, context)
+        self.walked: dict[int, BlockPlan] = {}
         self.ropes = ropes_of(model) if setup.positions == "slot" else []
         self.lifetimes = torch.empty(self.layers, self.kv_heads, 0, dtype=torch.long, device=self.device)
         self.fed = 0
@@ -64,8 +71,9 @@ class Pass:
         ids = torch.as_tensor(token_ids, device=self.device).view(1, -1)
         start, rows = self.fed, ids.shape[1]
         self.refuse_beyond_learned(start + rows)
-        self.plan.advance(start, rows)
-        self.sights = {}
+        if self.plan is not None:
+            self.plan.advance(start, rows)
+        self.sights, self.walked = {}, {}
         self.queries = torch.arange(start, start + rows, device=self.device)
         use_kvviz_attention(self.model)
         token = attention.active_run.set(self)
@@ -96,6 +104,8 @@ class Pass:
         """One layer's attention for the current block, (1, R, A, D); afterwards the layer's slots have shrunk."""
         assert window == self.windows[layer], f"layer {layer} asks for window {window}, not {self.windows[layer]}"
         slots = self.slots[layer]
+        if self.walks:
+            return self.walk(layer, query, key, value, rule)
         sight = self.sight(layer)
         if sight.shrink_first is not None:
             key, value = slots.retain(sight.shrink_first)
@@ -104,8 +114,22 @@ class Pass:
             slots.retain(sight.shrink_after)
         return mixed
 
+    def walk(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule) -> Tensor:
+        """Attention and eviction row by row, for a policy that reads attention."""
+        rope = self.ropes[layer] if self.ropes else None
+        block = Rows(query, key, rule, self.queries, self.setup, rope)
+        plan = self.walks[layer].block(int(self.queries[0]), len(self.queries), block.weigh, block.weights)
+        self.walked[layer] = plan
+        if self.recorder is not None:
+            visible = Sight(BlockPlan(plan.positions, plan.leaves_at, None), self.queries, self.setup, layer).visible
+            self.recorder.record(layer, block.weights.flatten(0, 1), plan.positions, visible, self.queries)
+        if plan.survivors is not None:
+            self.slots[layer].retain(plan.survivors)
+        return attention.combine(block.weights, value)
+
     def sight(self, layer: int) -> Sight:
         """What the rows of this block see in a layer; computed once for layers that are all alike."""
+        assert self.plan is not None
         group, index = self.plan.place[layer]
         block = self.plan.blocks[group]
         key = group if len(block.positions) == 1 and self.setup.pattern.is_alike else -1 - layer
@@ -132,13 +156,21 @@ class Pass:
         """Write down who left in this block."""
         new = self.lifetimes.new_full((self.layers, self.kv_heads, rows), STILL_THERE)
         self.lifetimes = torch.cat([self.lifetimes, new], dim=-1)
-        for group, block in zip(self.plan.groups, self.plan.blocks, strict=True):
-            if block.survivors is None:
-                continue
-            shape = (len(group.layers), self.kv_heads, block.positions.shape[-1])
-            part = self.lifetimes[group.layers]
-            part.scatter_(-1, block.positions.expand(shape), block.leaves_at.expand(shape))
-            self.lifetimes[group.layers] = part
+        if self.plan is not None:
+            for group, block in zip(self.plan.groups, self.plan.blocks, strict=True):
+                self.note(group.layers, block)
+        for layer, block in self.walked.items():
+            self.note([layer], block)
+
+    def note(self, layers: list[int], block: BlockPlan) -> None:
+        gone_at = block.leaves_at if block.gone_at is None else block.gone_at
+        if block.survivors is None and block.gone_at is None:
+            return
+        shape = (len(layers), self.kv_heads, block.positions.shape[-1])
+        part, places = self.lifetimes[layers], block.positions.expand(shape)
+        # a slot may outlive its token: what was written in an earlier block stands
+        part.scatter_(-1, places, torch.minimum(part.gather(-1, places), gone_at.expand(shape)))
+        self.lifetimes[layers] = part
 
     def evicted_at(self) -> Tensor:
         """(L, H, T): the first step that cannot see each token; T for those still there."""
@@ -182,12 +214,45 @@ class Sight:
     def shift(self) -> Tensor:
         """How many positions between each key and its query are no longer in the cache, (H or 1, R, K).
 
-        With ``positions=slot`` a key moves that much towards its query. 0 where the row cannot see the key.
+        With ``positions=slot`` a key moves that much towards its query.
         """
-        distance = self.queries[:, None] - self.positions[:, None, :]
-        count = self.present.long()
-        later = count.sum(-1, keepdim=True) - count.cumsum(-1)
-        return torch.where(self.visible, distance - later, 0)
+        return shift_of(self.present, self.queries, self.positions)
+
+
+class Rows:
+    """The rows of one block in one layer, weighed part by part as the walk asks."""
+
+    def __init__(self, query: Tensor, key: Tensor, rule: Rule, queries: Tensor, setup: Setup, rope: Rope | None):
+        self.query, self.key, self.rule, self.queries, self.setup, self.rope = query, key, rule, queries, setup, rope
+        self.raw = attention.scores(query, key, rule) if rope is None else None
+        self.positions: Tensor | None = None
+        heads, slots = key.shape[1:3]
+        dtype = torch.promote_types(key.dtype, torch.float32)
+        shape = (heads, query.shape[1] // heads, query.shape[2], slots)
+        self.weights = torch.zeros(shape, dtype=dtype, device=key.device)
+
+    def weigh(self, part: slice, alive: Tensor, held: Tensor, present: Tensor) -> Tensor:
+        """Weights (H, G, r, m) of some rows over the slots alive (H, m); each row has the ``present`` ones (H, r, m)."""
+        visible = present
+        if not isinstance(self.setup.pattern, Causal):
+            visible = present & self.setup.pattern.sees(self.queries[part, None], held[:, None])
+        return attention.weights_of(self.scores(part, alive, held, present), visible, self.rule)
+
+    def scores(self, part: slice, alive: Tensor, held: Tensor, present: Tensor) -> Tensor:
+        if self.raw is not None:
+            rows = self.raw[:, :, part]
+            return rows.gather(-1, alive[:, None, None].expand(*rows.shape[:3], -1))
+        assert self.rope is not None
+        key = gather_slots(self.key, alive)
+        shift = shift_of(present, self.queries[part], held)
+        return attention.slot_scores(self.query[:, :, part], key, self.rule, shift, self.rope)
+
+
+def shift_of(present: Tensor, queries: Tensor, positions: Tensor) -> Tensor:
+    """How far a renumbering by slot moves each key towards its query, (H, R, K); 0 where the row has no such key."""
+    count = present.long()
+    later = count.sum(-1, keepdim=True) - count.cumsum(-1)
+    return torch.where(present, queries[:, None] - positions[:, None, :] - later, 0)
 
 
 def kv_heads_of(config: Any) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 C = TypeVar("C", bound="Choice")
@@ -21,9 +21,19 @@ def knob(default: int, label: str, low: int, high: int) -> Any:
     return dataclasses.field(default=default, metadata={"label": label, "low": low, "high": high})
 
 
+def fitted(fit: Callable[[int], int], label: str, low: int, high: int) -> Any:
+    """A whole-number field that, left out, is fitted to the budget: ``fit(budget)``."""
+    return dataclasses.field(default=None, metadata={"label": label, "low": low, "high": high, "fit": fit})
+
+
 def switch(default: bool, label: str) -> Any:
     """A yes/no field, spelled 0 or 1."""
     return dataclasses.field(default=default, metadata={"label": label, "low": 0, "high": 1})
+
+
+def word(default: str, label: str, choices: tuple[str, ...]) -> Any:
+    """A field that is one of a few words."""
+    return dataclasses.field(default=default, metadata={"label": label, "low": None, "high": None, "choices": choices})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +46,9 @@ class Choice:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
+            if getattr(self, field.name) is None and "fit" in field.metadata:
+                # frozen for everybody else; spelled out from here on, so that a copy does not depend on the default
+                object.__setattr__(self, field.name, field.metadata["fit"](self.budget))  # type: ignore[attr-defined]
             check_knob(self, field)
 
     @classmethod
@@ -48,7 +61,10 @@ def check_knob(owner: Choice, field: dataclasses.Field[Any]) -> None:
     """Refuse a value of the wrong type or out of the knob's range, naming both."""
     value, low, high = getattr(owner, field.name), field.metadata["low"], field.metadata["high"]
     what = f"{owner.name()}: {field.name}={value!r}"
-    if isinstance(field.default, bool):
+    if "choices" in field.metadata:
+        if value not in field.metadata["choices"]:
+            raise ValueError(f"{what} is not known; {suggestion(str(value), field.metadata['choices'])}")
+    elif isinstance(field.default, bool):
         if not isinstance(value, bool):
             raise ValueError(f"{what} must be 0 or 1.")
     elif isinstance(value, bool) or not isinstance(value, int):
@@ -87,6 +103,8 @@ def parse(text: str, registry: Mapping[str, type[C]]) -> C:
 
 
 def parse_value(name: str, field: dataclasses.Field[Any], word: str) -> Any:
+    if "choices" in field.metadata:
+        return word
     low, high = field.metadata["low"], field.metadata["high"]
     # int() also takes "1_0", "+4" and other alphabets' digits, which would not spell back the same
     digits = word.removeprefix("-")
@@ -114,7 +132,9 @@ def suggestion(word: str, choices: Iterable[str]) -> str:
 
 def describe_knobs(cls: type[Choice]) -> list[dict[str, Any]]:
     """Name, default, range and label of every knob; sliders and documentation are made from it."""
+    plain = cls()
+    shown = ("low", "high", "label", "choices")
     return [
-        {"name": f.name, "default": f.default, **{key: f.metadata[key] for key in ("low", "high", "label")}}
+        {"name": f.name, "default": getattr(plain, f.name), **{k: f.metadata[k] for k in shown if k in f.metadata}}
         for f in dataclasses.fields(cls)
     ]

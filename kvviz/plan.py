@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kvviz.policies import Policy, View
+from kvviz.policies import Moment, Policy, View
 
 STILL_THERE = 2**31 - 1  # the step at which a token leaves that has not left
 
@@ -25,6 +25,7 @@ class BlockPlan:
     positions: Tensor  # (G or 1, H or 1, K): the slots carried into the block, then the block's own tokens
     leaves_at: Tensor  # the same shape: the first step that cannot see the slot, or STILL_THERE
     survivors: Tensor | None  # (G or 1, H or 1, n) indices into K of the slots left after the block; None = all
+    gone_at: Tensor | None = None  # where it differs from leaves_at: the first step after which the slot is empty
 
     def layer(self, index: int) -> BlockPlan:
         """The plan of one layer of the group, its layer axis dropped."""
@@ -61,7 +62,7 @@ class Group:
         return (limit is not None and slots > limit) or (self.window is not None and newest >= self.window)
 
     def limit(self, newest: int) -> int | None:
-        return self.policy.limit(newest, self.layers[0], self.context.prompt_tokens)
+        return self.policy.limit(self.context.moment(newest, self.layers[0]))
 
     def walk(self, positions: Tensor, leaves_at: Tensor, start: int, rows: int) -> Tensor:
         """Row by row, fill ``leaves_at``; the answer is the indices of the slots alive at the end."""
@@ -110,6 +111,9 @@ class PlanContext:
     layers: int
     prompt_tokens: int
     device: torch.device
+
+    def moment(self, newest: int, layer: int) -> Moment:
+        return Moment(newest, layer, self.layers, self.prompt_tokens)
 
 
 def drop(alive: Tensor, keep: Tensor, leaves_at: Tensor, newest: int) -> Tensor:

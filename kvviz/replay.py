@@ -128,7 +128,7 @@ def traced(
         bytes_per_entry=run.bytes_per_entry,
         cache_bytes=run.cache_bytes,
         seconds=seconds,
-        notes=tuple(run.setup.policy.notes(len(ids))),
+        notes=tuple(run.setup.policy.notes(len(ids), prompt_tokens)),
         **measures,
         **more,
     )

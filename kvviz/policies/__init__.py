@@ -6,21 +6,26 @@ import importlib
 import pkgutil
 
 from kvviz import knobs
-from kvviz.policies.base import Policy, View
+from kvviz.policies.base import Moment, Policy, View
 
-__all__ = ["POLICIES", "Policy", "View", "parse_policy"]
+__all__ = ["POLICIES", "Moment", "Policy", "View", "parse_policy"]
 
 # The order in which menus list them; policies not named here follow in alphabetical order.
-FIRST = ("full", "window", "rolling", "streaming")
+FIRST = ("full", "window", "rolling", "streaming", "h2o", "attention_window", "tova", "snapkv", "pyramidkv")
 
 
 def discover() -> dict[str, type[Policy]]:
     """Every Policy subclass of this folder by its name."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
-    found = {cls.name(): cls for cls in Policy.__subclasses__() if cls.__module__.startswith(__name__)}
+    found = {cls.name(): cls for cls in subclasses(Policy) if cls.__module__.startswith(__name__)}
     order = sorted(found, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
     return {name: found[name] for name in order}
+
+
+def subclasses(cls: type[Policy]) -> list[type[Policy]]:
+    """The subclasses of a class and theirs."""
+    return [below for child in cls.__subclasses__() for below in (child, *subclasses(child))]
 
 
 POLICIES: dict[str, type[Policy]] = discover()

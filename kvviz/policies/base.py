@@ -12,12 +12,25 @@ from kvviz.knobs import Choice
 
 
 @dataclass(frozen=True)
+class Moment:
+    """Where in the run a question is asked."""
+
+    newest: int  # position of the token that was just appended
+    layer: int
+    layers: int
+    prompt_tokens: int
+
+
+@dataclass(frozen=True)
 class View:
     """What a policy may look at when token ``newest`` has just been appended and nothing has been evicted for it.
 
     Slots lie in position order and the last one is the newest token. The leading axes ``…`` are absent for a
     policy that reads attention (it is asked layer by layer) and one axis of layers for a policy that reads positions
     alone (it is asked once for all layers). ``layer`` and ``head`` broadcast against ``positions``.
+
+    Attention comes from queries before the newest token, as the mean over the query heads of a KV head's group; the
+    newest token has received none. A policy that decides ``after`` its token sees that token's attention too.
     """
 
     positions: Tensor  # (…, H, K) whole numbers, counted from 0
@@ -27,6 +40,13 @@ class View:
     layers: int
     prompt_tokens: int
     limit: int  # how many slots must survive; fewer than K
+    received: Tensor | None = None  # (H, K) attention each key got since it was appended
+    rows: Tensor | None = None  # (H, n, K) the attention of the latest n ≤ ``observes`` queries, the latest last
+
+    @property
+    def age(self) -> Tensor:
+        """Tokens appended since each slot's own, (…, H, K): 0 for the newest."""
+        return self.newest - self.positions
 
 
 @dataclass(frozen=True)
@@ -34,19 +54,24 @@ class Policy(Choice):
     """Which tokens stay in the cache. Subclasses name their knobs, their source and implement ``keep``."""
 
     kind: ClassVar[str] = "policy"
-    observes: ClassVar[int] = 0  # latest attention rows ``keep`` needs; 0 = it reads positions alone
-
     differs: ClassVar[bool] = False  # whether layers or heads may keep different tokens
+    reads_attention: ClassVar[bool] = False  # whether ``keep`` looks at more than positions
+    decides_after: ClassVar[bool] = False  # whether it decides when the newest token has attended, not before
+
+    @property
+    def observes(self) -> int:
+        """How many of the latest attention rows ``keep`` needs."""
+        return 0
 
     def keep(self, view: View) -> Tensor:
         """Which slots survive, (…, H, K) bool: exactly ``view.limit`` in every head, the newest among them."""
         raise NotImplementedError
 
-    def limit(self, newest: int, layer: int, prompt_tokens: int) -> int | None:
-        """Keys the query at ``newest`` may see in this layer, its own included; None = all of them."""
+    def limit(self, moment: Moment) -> int | None:
+        """How many slots may survive at this moment, the newest token included; None = all of them."""
         return getattr(self, "budget", None)
 
-    def notes(self, tokens: int) -> list[str]:
+    def notes(self, tokens: int, prompt_tokens: int) -> list[str]:
         """Plain sentences about how these knobs meet a text of that many tokens."""
         budget = getattr(self, "budget", None)
         if budget is None or budget < tokens:
@@ -66,3 +91,8 @@ def top(score: Tensor, count: int) -> Tensor:
     order = score.flip(-1).argsort(dim=-1, descending=True, stable=True)[..., :count]
     kept = torch.zeros_like(score, dtype=torch.bool)
     return kept.scatter_(-1, score.shape[-1] - 1 - order, True)
+
+
+def ranked(score: Tensor, protected: Tensor, count: int) -> Tensor:
+    """All protected slots and the best of the rest, ``count`` in all; (H, K) bool."""
+    return top(score.masked_fill(protected, torch.inf), count)

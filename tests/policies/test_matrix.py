@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from dataclasses import replace
 
 import pytest
 import torch
 
 from kvviz.engine import Pass
-from kvviz.experiment import Setup
+from kvviz.experiment import Setup, parse_setup
 from kvviz.policies import POLICIES, Policy
 from tests.tiny import NAMES, some_ids, tiny
 
@@ -19,7 +20,7 @@ TOKENS, BUDGET = 36, 10
 def sized(name: str, budget: int) -> Policy:
     """The policy with a small budget, its other knobs small enough to fit."""
     cls = POLICIES[name]
-    small = {"budget": budget, "sinks": 2, "recent": 3, "observe": 4}
+    small = {"budget": budget, "sinks": 2, "recent": 3, "observe": 4, "kernel": 3}
     return cls(**{f.name: small[f.name] for f in dataclasses.fields(cls) if f.name in small})
 
 
@@ -33,7 +34,11 @@ def lifetimes(model_name: str, policy: Policy, block: int) -> torch.Tensor:
     return done.evicted_at()
 
 
-@pytest.mark.parametrize("name", [n for n in POLICIES if n != "full"])
+# snapkv and pyramidkv act once, and add what comes after the prompt
+EVERY_TOKEN = [name for name, cls in POLICIES.items() if name != "full" and not cls.decides_after]
+
+
+@pytest.mark.parametrize("name", EVERY_TOKEN)
 @pytest.mark.parametrize("model_name", NAMES)
 def test_exactly_the_budget_survives_in_every_head(model_name: str, name: str) -> None:
     evicted_at = lifetimes(model_name, sized(name, BUDGET), 8)
@@ -45,18 +50,51 @@ def test_exactly_the_budget_survives_in_every_head(model_name: str, name: str) -
         assert (evicted_at[..., step] > step).all()  # the newest token sees itself
 
 
+@pytest.mark.parametrize("name", [n for n, cls in POLICIES.items() if cls.decides_after])
+@pytest.mark.parametrize("model_name", NAMES)
+def test_policies_of_the_prompt_keep_the_budget_at_its_end(model_name: str, name: str) -> None:
+    evicted_at = lifetimes(model_name, sized(name, BUDGET), 8)
+    windows = Pass(tiny(model_name), Setup(), prompt_tokens=1).windows
+    end = TOKENS // 2 - 1
+    held = ((torch.arange(TOKENS) <= end) & (evicted_at > end)).sum(-1)  # (L, H)
+    assert (held == held[:, :1]).all()  # heads alike
+    if not any(windows):
+        assert held[:, 0].sum() == len(windows) * BUDGET
+        assert (evicted_at[..., end + 1 :] == TOKENS).all()
+
+
+@pytest.mark.parametrize(
+    "words", [{}, {"positions": "slot"}, {"softmax": "off_by_one"}, {"pattern": "sliding:window=5"}]
+)
+@pytest.mark.parametrize("name", list(POLICIES))
+@pytest.mark.parametrize("model_name", NAMES)
+def test_block_size_changes_nothing(model_name: str, name: str, words: dict[str, str]) -> None:
+    if model_name == "gpt2" and "positions" in words:
+        return  # refused: its positions are learned
+    setup, ids = replace(parse_setup(words), policy=sized(name, BUDGET)), some_ids(TOKENS)
+    results = []
+    for block in (1, 3, 8, 256):
+        done = Pass(tiny(model_name), setup, prompt_tokens=TOKENS // 2)
+        logits = torch.cat([done.feed(ids[start : start + block]) for start in range(0, TOKENS, block)])
+        results.append((logits.log_softmax(-1), done.evicted_at(), done.cache_bytes))
+    for logits, evicted_at, cache_bytes in results[1:]:
+        assert (logits - results[0][0]).abs().max() < 1e-9
+        assert torch.equal(evicted_at, results[0][1]) and cache_bytes == results[0][2]
+
+
 @pytest.mark.parametrize("name", list(POLICIES))
 def test_a_budget_not_below_the_text_evicts_nothing(name: str) -> None:
     assert (lifetimes("llama", sized(name, TOKENS), 8) == TOKENS).all()
     if name != "full":
-        assert any("exactly the full cache" in note for note in sized(name, TOKENS).notes(TOKENS))
-        assert sized(name, TOKENS - 1).notes(TOKENS) == []
+        assert any("exactly the full cache" in note for note in sized(name, TOKENS).notes(TOKENS, TOKENS))
+        assert sized(name, TOKENS - 1).notes(TOKENS, TOKENS) == []
 
 
-@pytest.mark.parametrize("name", [n for n in POLICIES if n != "full"])
+@pytest.mark.parametrize("name", [n for n in EVERY_TOKEN if n != "attention_window"])  # that one needs room to observe
 def test_a_budget_of_one_is_the_token_itself(name: str) -> None:
     cls = POLICIES[name]
-    policy = cls(**{f.name: 1 if f.name == "budget" else 0 for f in dataclasses.fields(cls)})
+    small = {"budget": 1, "sinks": 0}
+    policy = cls(**{f.name: small[f.name] for f in dataclasses.fields(cls) if f.name in small})
     evicted_at = lifetimes("llama", policy, 8)
     assert evicted_at[0, 0].tolist() == [*range(1, TOKENS), TOKENS]
 
@@ -64,4 +102,4 @@ def test_a_budget_of_one_is_the_token_itself(name: str) -> None:
 @pytest.mark.parametrize("name", list(POLICIES))
 def test_the_docstring_names_the_rule_and_the_source(name: str) -> None:
     text = inspect.getdoc(POLICIES[name]) or ""
-    assert "Source:" in text and "S_t" in text
+    assert "Source:" in text and "S_" in text

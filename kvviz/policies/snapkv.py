@@ -1,0 +1,81 @@
+"""SnapKV: the end of the prompt votes once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from kvviz.knobs import BUDGET_LIMIT, fitted, knob, word
+from kvviz.policies.attention_window import check_observe, voters
+from kvviz.policies.base import Moment, Policy, View, ranked
+
+POOLINGS = ("average", "max")
+
+
+@dataclass(frozen=True)
+class Snapkv(Policy):
+    """When the prompt of P tokens has been read, keep its last w tokens and the B − w that these w queries looked at.
+
+    S_{P−1} = {j ≥ P − w} ∪ top_{B−w}(pool_k(v)_j), v_j = Σ_{i=P−w}^{P−1} α_ij over the keys before the window; pooling
+    over k neighbours lets a token's surroundings stay with it. Tokens after the prompt are added and never evicted.
+
+    Source: Li et al., SnapKV: LLM Knows What You are Looking for Before Generation (2024). Departures: scores per KV
+    head (the mean over its query heads), where the authors store one set per query head; edges are not padded, a mean
+    is taken over the neighbours that exist (their zero padding punishes the very first tokens).
+    """
+
+    title = "SnapKV: the end of the prompt votes once"
+    source = "Li et al., SnapKV: LLM Knows What You are Looking for Before Generation, 2024"
+    reads_attention = True
+    decides_after = True
+    differs = True
+    budget: int = knob(256, "prompt entries kept", 2, BUDGET_LIMIT)
+    observe: int = fitted(voters, "queries that vote", 1, 1024)
+    kernel: int = knob(5, "neighbours pooled", 1, 63)
+    pooling: str = word("average", "how neighbours are pooled", POOLINGS)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_observe(self.name(), self.observe, self.budget)
+        if self.kernel % 2 == 0:
+            raise ValueError(f"{self.name()}: kernel={self.kernel} must be odd, so that it has a middle.")
+
+    @property
+    def observes(self) -> int:
+        return self.observe
+
+    def limit(self, moment: Moment) -> int | None:
+        is_prompt_end = moment.newest == moment.prompt_tokens - 1
+        return self.share(moment) if is_prompt_end and moment.prompt_tokens > self.observe else None
+
+    def share(self, moment: Moment) -> int:
+        """Entries of the prompt that this layer keeps."""
+        return self.budget
+
+    def keep(self, view: View) -> Tensor:
+        assert view.rows is not None
+        is_voter = view.age < self.observe
+        votes = view.rows.sum(1).masked_fill(is_voter, 0)
+        return ranked(pooled(votes, self.kernel, self.pooling, ~is_voter), is_voter, view.limit)
+
+    def notes(self, tokens: int, prompt_tokens: int) -> list[str]:
+        if prompt_tokens > max(self.budget, self.observe):
+            return []
+        return [
+            f"The prompt of {prompt_tokens} tokens is not longer than the budget of {self.budget} and the observation "
+            f"window of {self.observe}: nothing is dropped, this is exactly the full cache."
+        ]
+
+
+def pooled(votes: Tensor, kernel: int, pooling: str, counts: Tensor) -> Tensor:
+    """The mean or the largest of each slot's ``kernel`` neighbours that ``counts`` (H, K) as such; votes (H, K)."""
+    side = kernel // 2
+    if pooling == "max":
+        hidden = votes.masked_fill(~counts, -torch.inf)
+        return F.max_pool1d(F.pad(hidden, (side, side), value=-torch.inf), kernel, 1)
+    total = F.avg_pool1d(F.pad(votes, (side, side)), kernel, 1) * kernel
+    neighbours = F.avg_pool1d(F.pad(counts.to(votes.dtype), (side, side)), kernel, 1) * kernel
+    return total / neighbours.clamp(min=1)

@@ -1,0 +1,33 @@
+"""TOVA: one query's opinion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from kvviz.knobs import BUDGET_LIMIT, knob
+from kvviz.policies.base import Policy, View, ranked
+
+
+@dataclass(frozen=True)
+class Tova(Policy):
+    """Keep what the last query looked at most: S_t = {t} ∪ top_{B−1}(α_{t−1,j}).
+
+    Source: Oren et al., Transformers are Multi-State RNNs (2024). Departures: the newest token is always kept (the
+    authors may drop it at once), and scores are per KV head, where the authors share one set among all heads.
+    """
+
+    title = "TOVA: what the last query looked at"
+    source = "Oren et al., Transformers are Multi-State RNNs, 2024"
+    reads_attention = True
+    differs = True
+    budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)
+
+    @property
+    def observes(self) -> int:
+        return 1
+
+    def keep(self, view: View) -> Tensor:
+        assert view.rows is not None
+        return ranked(view.rows[:, -1], view.age == 0, view.limit)

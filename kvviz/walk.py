@@ -1,0 +1,177 @@
+"""Who leaves when, for policies that read attention: row by row inside one layer, on the kept slots only.
+
+A policy that reads attention can decide about token t only when the attention of the tokens before t is known, and that
+depends on what they could still see. So the rows of a block are walked one at a time; rows at which nothing can leave
+are taken together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from kvviz.plan import STILL_THERE, BlockPlan, PlanContext
+from kvviz.policies import Policy, View
+
+# Weights (H, G, r, m) of some rows: (rows, slots alive (H, m), their positions (H, m), which a row sees (H, r, m)).
+Weigh = Callable[[slice, Tensor, Tensor, Tensor], Tensor]
+
+
+class Walk:
+    """One layer's slots: their positions, what attention they received, and the latest rows a policy wants to see."""
+
+    def __init__(self, policy: Policy, layer: int, window: int | None, kv_heads: int, context: PlanContext):
+        self.policy, self.layer, self.window, self.context = policy, layer, window, context
+        self.kv_heads = kv_heads
+        self.head_axis = torch.arange(kv_heads, device=context.device).view(-1, 1)
+        self.layer_axis = torch.tensor([[layer]], device=context.device)
+        self.positions = self.head_axis.new_empty(kv_heads, 0)
+        self.received: Tensor | None = None  # (H, n)
+        self.rows: Tensor | None = None  # (H, observes, n)
+
+    def block(self, start: int, rows: int, weigh: Weigh, weights: Tensor) -> BlockPlan:
+        """Walk ``rows`` rows from position ``start`` on; fills ``weights`` (H, G, R, K) and returns who left when."""
+        carried = self.positions.shape[1]
+        new = torch.arange(start, start + rows, device=self.positions.device).expand(self.kv_heads, -1)
+        step = Step(torch.cat([self.positions, new], 1), carried)
+        if self.received is None:
+            self.received = weights.new_zeros(self.kv_heads, carried)
+            self.rows = weights.new_zeros(self.kv_heads, self.policy.observes, carried)
+        row = 0
+        while row < rows:
+            self.append(step, 1)
+            if not self.policy.decides_after or self.window is not None:
+                self.evict(step, start + row, is_after=False)
+            count = self.quiet(step, start + row, rows - row)
+            self.append(step, count - 1)
+            self.attend(step, start, slice(row, row + count), weigh, weights)
+            row += count
+            if self.policy.decides_after:
+                self.evict(step, start + row - 1, is_after=True)
+        self.positions = step.held
+        is_whole = step.alive.shape[1] == step.positions.shape[1]
+        return BlockPlan(step.positions, step.leaves_at, None if is_whole else step.alive, step.gone_at)
+
+    def append(self, step: Step, count: int) -> None:
+        """The next ``count`` tokens of the block take slots; they have received nothing yet."""
+        assert self.received is not None and self.rows is not None
+        if count:
+            step.append(count)
+            self.received = torch.nn.functional.pad(self.received, (0, count))
+            self.rows = torch.nn.functional.pad(self.rows, (0, count))
+
+    def quiet(self, step: Step, newest: int, rows_left: int) -> int:
+        """How many rows from ``newest`` on can be taken together because nothing leaves between them."""
+        slots, count = step.alive.shape[1], 1
+        while count < rows_left and not self.ends_at(newest + count - 1, slots + count - 1):
+            if self.begins_at(newest + count, slots + count):
+                break
+            count += 1
+        return count
+
+    def begins_at(self, newest: int, slots: int) -> bool:
+        """Whether something may leave before ``newest`` attends."""
+        is_beyond = self.window is not None and newest >= self.window
+        return is_beyond or (not self.policy.decides_after and self.is_over(newest, slots))
+
+    def ends_at(self, newest: int, slots: int) -> bool:
+        """Whether something may leave when ``newest`` has attended."""
+        return self.policy.decides_after and self.is_over(newest, slots)
+
+    def is_over(self, newest: int, slots: int) -> bool:
+        limit = self.limit(newest)
+        return limit is not None and slots > limit
+
+    def limit(self, newest: int) -> int | None:
+        return self.policy.limit(self.context.moment(newest, self.layer))
+
+    def attend(self, step: Step, start: int, part: slice, weigh: Weigh, weights: Tensor) -> None:
+        """Compute the weights of some rows over the slots alive, and remember what the slots received."""
+        assert self.received is not None and self.rows is not None
+        queries = torch.arange(start + part.start, start + part.stop, device=step.held.device)
+        visible = (step.held[:, None] <= queries[:, None]) & step.is_seen(self.window, queries)
+        mine = weigh(part, step.alive, step.held, visible)  # (H, G, r, m)
+        slots = step.alive[:, None, None].expand(mine.shape)
+        weights[:, :, part].scatter_(-1, slots, mine)
+        shared = mine.mean(1)  # a KV head's score is the mean over its group of query heads
+        self.received = self.received + shared.sum(1)
+        if self.policy.observes:
+            self.rows = torch.cat([self.rows, shared], 1)[:, -self.policy.observes :]
+
+    def evict(self, step: Step, newest: int, is_after: bool) -> None:
+        """Let go of what the model's own window no longer reaches, then of what the policy does not keep."""
+        is_within = torch.ones_like(step.held, dtype=torch.bool)
+        if not is_after and self.window is not None and newest >= self.window:
+            is_within = step.held > newest - self.window
+            shared = int((~is_within).sum(1).min())  # every head can spare as many of its oldest slots
+            if shared:
+                keep = torch.ones_like(is_within)
+                keep[:, :shared] = False
+                self.drop(step, keep, newest, newest)
+                is_within = is_within[:, shared:]
+            step.mark(~is_within, newest, newest)
+        limit = self.limit(newest)
+        if self.policy.decides_after is not is_after or limit is None or step.alive.shape[1] <= limit:
+            return
+        keep = self.policy.keep(self.view(step.held, newest, limit))
+        # the window may have taken one from some heads only: it makes room for the newcomer there
+        keep = torch.where(is_within.all(1, keepdim=True), keep, is_within)
+        self.drop(step, keep, newest + is_after, newest)
+
+    def drop(self, step: Step, keep: Tensor, leaves_at: int, gone_at: int) -> None:
+        """Empty the slots not kept, equally many in every head; ``keep`` (H, m)."""
+        assert self.received is not None and self.rows is not None
+        step.drop(keep, leaves_at, gone_at)
+        heads, count = step.alive.shape
+        self.received = self.received[keep].view(heads, count)
+        every = keep[:, None].expand(self.rows.shape)
+        self.rows = self.rows[every].view(heads, -1, count)
+
+    def view(self, held: Tensor, newest: int, limit: int) -> View:
+        return View(
+            positions=held,
+            newest=newest,
+            layer=self.layer_axis,
+            head=self.head_axis,
+            layers=self.context.layers,
+            prompt_tokens=self.context.prompt_tokens,
+            limit=limit,
+            received=self.received,
+            rows=self.rows,
+        )
+
+
+class Step:
+    """The slots of one block while it is walked: which are alive, and when the others left."""
+
+    def __init__(self, positions: Tensor, carried: int):
+        self.positions = positions  # (H, K)
+        self.leaves_at = torch.full_like(positions, STILL_THERE)
+        self.gone_at = self.leaves_at.clone()  # differs where a policy decides after its token has attended
+        self.count = carried  # slots taken so far, alive or not
+        self.alive = torch.arange(carried, device=positions.device).expand(len(positions), -1)
+        self.held = positions[:, :carried]
+
+    def append(self, count: int) -> None:
+        new = torch.arange(self.count, self.count + count, device=self.alive.device)
+        self.alive = torch.cat([self.alive, new.expand(len(self.alive), -1)], 1)
+        self.held = torch.cat([self.held, self.positions[:, self.count : self.count + count]], 1)
+        self.count += count
+
+    def is_seen(self, window: int | None, queries: Tensor) -> Tensor:
+        """Whether the model's own window reaches each slot alive from each query, broadcast to (H, r, m)."""
+        return self.held[:, None] > queries[:, None] - (window or STILL_THERE)
+
+    def mark(self, gone: Tensor, leaves_at: int, gone_at: int) -> None:
+        """Write down that these of the alive slots, (H, m) bool, leave."""
+        for record, when in ((self.leaves_at, leaves_at), (self.gone_at, gone_at)):
+            before = record.gather(1, self.alive)
+            record.scatter_(1, self.alive, torch.where(gone, before.clamp(max=when), before))
+
+    def drop(self, keep: Tensor, leaves_at: int, gone_at: int) -> None:
+        self.mark(~keep, leaves_at, gone_at)
+        count = int(keep[0].sum())
+        self.alive = self.alive[keep].view(len(keep), count)
+        self.held = self.held[keep].view(len(keep), count)

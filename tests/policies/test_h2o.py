@@ -1,0 +1,117 @@
+"""H2O by hand: six steps of one head, two heavy hitters and two recent tokens."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from kvviz.plan import PlanContext
+from kvviz.policies import Policy, View, parse_policy
+from kvviz.policies.h2o import H2O
+from kvviz.walk import Walk
+
+CPU = torch.device("cpu")
+
+
+def walked(policy: Policy, raw: list[list[float]], prompt_tokens: int = 1) -> list[list[int]]:
+    """Kept positions after each step when row t's scores are the logarithms of ``raw`` (given as unscaled weights)."""
+    scores = torch.tensor(raw, dtype=torch.float64).log()
+
+    def weigh(part: slice, alive: Tensor, held: Tensor, visible: Tensor) -> Tensor:
+        rows = scores[part][None, None].gather(-1, alive[:, None, None].expand(1, 1, part.stop - part.start, -1))
+        return rows.masked_fill(~visible[:, None], float("-inf")).softmax(-1)
+
+    tokens = len(raw)
+    walk = Walk(policy, 0, None, 1, PlanContext(1, prompt_tokens, CPU))
+    plan = walk.block(0, tokens, weigh, torch.zeros(1, 1, tokens, tokens, dtype=torch.float64))
+    gone = plan.leaves_at if plan.gone_at is None else plan.gone_at
+    return [[j for j in range(t + 1) if gone[0, j] > t] for t in range(tokens)]
+
+
+def test_six_steps_with_two_heavy_hitters_and_two_recent_tokens() -> None:
+    """Weights of row t over the tokens it sees, in sixteenths; every row sums to 1 over what is kept.
+
+    t=0: [16]           sums 16
+    t=1: [12, 4]        sums 28, 4
+    t=2: [2, 8, 6]      sums 30, 12, 6
+    t=3: [1, 1, 13, 1]  sums 31, 13, 19, 1
+    t=4: five tokens, two must be heavy: of 0, 1, 2 token 1 has least → kept 0 2 3 4; row [1, -, 1, 13, 1]
+         sums 32, -, 20, 14, 1
+    t=5: of 0, 2, 3 token 3 has least (14) → kept 0 2 4 5
+    """
+    raw = [
+        [16, 1, 1, 1, 1, 1],
+        [12, 4, 1, 1, 1, 1],
+        [2, 8, 6, 1, 1, 1],
+        [1, 1, 13, 1, 1, 1],
+        [1, 99, 1, 13, 1, 1],
+        [4, 99, 4, 99, 4, 4],
+    ]
+    kept = walked(H2O(budget=4, recent=2), raw)
+    assert kept == [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 2, 3, 4], [0, 2, 4, 5]]
+
+
+def test_no_heavy_hitters_is_the_window() -> None:
+    raw = (torch.rand(12, 12) + 0.01).tolist()
+    kept = walked(H2O(budget=4, recent=4), raw)
+    assert kept == [[j for j in range(t + 1) if j > t - 4] for t in range(12)]
+
+
+def test_uniform_attention_freezes_raw_sums_on_the_earliest_tokens() -> None:
+    """With uniform attention token j received H_T − H_j, strictly falling: raw sums keep the oldest for ever."""
+    raw = [[1.0] * 16] * 16
+    kept = walked(H2O(budget=6, recent=2), raw)
+    assert kept[-1] == [0, 1, 2, 3, 14, 15]
+
+
+def test_a_sink_is_kept_whatever_it_received() -> None:
+    raw = [[0.001, *[1.0] * 15]] * 16
+    assert 0 not in walked(H2O(budget=6, recent=2, normalise=True), raw)[-1]
+    assert 0 in walked(H2O(budget=6, recent=2, sinks=1, normalise=True), raw)[-1]
+
+
+def test_recent_left_out_is_half_the_budget() -> None:
+    assert parse_policy("h2o:budget=64") == H2O(64, 32, 0, False) and H2O(1).recent == 1
+
+
+@pytest.mark.parametrize("text", ["h2o:budget=8,recent=9", "h2o:budget=8,recent=6,sinks=3", "h2o:budget=8,recent=0"])
+def test_protected_tokens_beyond_the_budget_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="recent="):
+        parse_policy(text)
+
+
+def fed_by_hand(received: list[float], limit: int) -> View:
+    """The view of one head whose tokens received so much; the newest is the last."""
+    count = len(received)
+    scores = torch.tensor([received], dtype=torch.float64)
+    return View(
+        positions=torch.arange(count)[None],
+        newest=count - 1,
+        layer=torch.zeros(1, 1),
+        head=torch.zeros(1, 1),
+        layers=1,
+        prompt_tokens=1,
+        limit=limit,
+        received=scores,
+        rows=scores[:, None],
+    )
+
+
+@pytest.mark.parametrize("text", ["h2o:budget=4,recent=1", "attention_window:budget=4,recent=1,observe=1"])
+def test_the_sources_example_keeps_2_5_7_and_the_latest_8(text: str) -> None:
+    """Claim 18, counted from 1: scores .1 .8 .2 .1 .7 .1 .6 .2, budget 4."""
+    view = fed_by_hand([0.1, 0.8, 0.2, 0.1, 0.7, 0.1, 0.6, 0.2], 4)
+    kept = parse_policy(text).keep(view)
+    assert (kept[0].nonzero()[:, 0] + 1).tolist() == [2, 5, 7, 8]
+
+
+def test_of_equal_scores_the_older_leaves() -> None:
+    kept = parse_policy("h2o:budget=4,recent=1").keep(fed_by_hand([0.5, 0.5, 0.5, 0.5, 0.0], 4))
+    assert kept[0].tolist() == [False, True, True, True, True]
+
+
+def test_normalising_divides_by_the_queries_that_could_see_the_key() -> None:
+    view = fed_by_hand([0.9, 0.5, 0.4, 0.0], 3)  # ages 3, 2, 1: 0.3, 0.25 and 0.4 a query
+    assert parse_policy("h2o:budget=3,recent=1").keep(view)[0].tolist() == [True, True, False, True]
+    assert parse_policy("h2o:budget=3,recent=1,normalise=1").keep(view)[0].tolist() == [True, False, True, True]
