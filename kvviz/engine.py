@@ -20,7 +20,7 @@ from kvviz.cache import SlotsLayer, gather_slots, native_windows, slots_cache
 from kvviz.experiment import Setup
 from kvviz.patterns import Causal
 from kvviz.plan import STILL_THERE, BlockPlan, Plan, PlanContext
-from kvviz.rope import Rope, ropes_of
+from kvviz.rope import ropes_of
 from kvviz.walk import Walk
 
 
@@ -43,6 +43,7 @@ class Pass:
         config = model.config.get_text_config(decoder=True)
         self.model, self.setup, self.recorder = model, setup, recorder
         self.layers, self.kv_heads = config.num_hidden_layers, kv_heads_of(config)
+        self.heads = torch.arange(self.kv_heads, device=model.device).view(-1, 1, 1)
         self.windows = native_windows(model.config)
         self.device = model.device
         self.slots = [SlotsLayer() for _ in range(self.layers)]
@@ -116,12 +117,11 @@ class Pass:
 
     def walk(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule) -> Tensor:
         """Attention and eviction row by row, for a policy that reads attention."""
-        rope = self.ropes[layer] if self.ropes else None
-        block = Rows(query, key, rule, self.queries, self.setup, rope)
+        block = Rows(self, layer, query, key, rule)
         plan = self.walks[layer].block(int(self.queries[0]), len(self.queries), block.weigh, block.weights)
         self.walked[layer] = plan
         if self.recorder is not None:
-            visible = Sight(BlockPlan(plan.positions, plan.leaves_at, None), self.queries, self.setup, layer).visible
+            visible = Sight(plan.kept_whole(), self.queries, self.setup, layer, self.heads).visible
             self.recorder.record(layer, block.weights.flatten(0, 1), plan.positions, visible, self.queries)
         if plan.survivors is not None:
             self.slots[layer].retain(plan.survivors)
@@ -134,7 +134,7 @@ class Pass:
         block = self.plan.blocks[group]
         key = group if len(block.positions) == 1 and self.setup.pattern.is_alike else -1 - layer
         if key not in self.sights:
-            self.sights[key] = Sight(block.layer(index), self.queries, self.setup, layer)
+            self.sights[key] = Sight(block.layer(index), self.queries, self.setup, layer, self.heads)
         return self.sights[key]
 
     def mix(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule, sight: Sight) -> Tensor:
@@ -191,7 +191,7 @@ class Pass:
 class Sight:
     """Which slots the rows of one block see in one layer (or in all layers that are alike)."""
 
-    def __init__(self, block: BlockPlan, queries: Tensor, setup: Setup, layer: int):
+    def __init__(self, block: BlockPlan, queries: Tensor, setup: Setup, layer: int, heads: Tensor):
         single = len(queries) == 1
         self.shrink_first = block.survivors if single else None
         self.shrink_after = None if single else block.survivors
@@ -205,7 +205,7 @@ class Sight:
         self.visible = self.present
         is_causal = isinstance(setup.pattern, Causal)
         if not is_causal:
-            self.visible = self.present & setup.pattern.sees(rows, keys)
+            self.visible = self.present & setup.pattern.sees(rows, keys, layer, heads)
         self.is_causal = is_causal and not single and block.survivors is None and keys.shape[-1] == len(queries)
         self.mask = None if self.is_causal or (single and is_causal) else self.visible
         self.queries = queries
@@ -222,30 +222,28 @@ class Sight:
 class Rows:
     """The rows of one block in one layer, weighed part by part as the walk asks."""
 
-    def __init__(self, query: Tensor, key: Tensor, rule: Rule, queries: Tensor, setup: Setup, rope: Rope | None):
-        self.query, self.key, self.rule, self.queries, self.setup, self.rope = query, key, rule, queries, setup, rope
-        self.raw = attention.scores(query, key, rule) if rope is None else None
-        self.positions: Tensor | None = None
+    def __init__(self, run: Pass, layer: int, query: Tensor, key: Tensor, rule: Rule):
+        self.run, self.layer, self.query, self.key, self.rule = run, layer, query, key, rule
+        self.raw = None if run.ropes else attention.scores(query, key, rule)
         heads, slots = key.shape[1:3]
         dtype = torch.promote_types(key.dtype, torch.float32)
         shape = (heads, query.shape[1] // heads, query.shape[2], slots)
         self.weights = torch.zeros(shape, dtype=dtype, device=key.device)
 
     def weigh(self, part: slice, alive: Tensor, held: Tensor, present: Tensor) -> Tensor:
-        """Weights (H, G, r, m) of some rows over the slots alive (H, m); each row has the ``present`` ones (H, r, m)."""
-        visible = present
-        if not isinstance(self.setup.pattern, Causal):
-            visible = present & self.setup.pattern.sees(self.queries[part, None], held[:, None])
+        """Weights (H, G, r, m) of some rows over the slots alive (H, m); a row has the ``present`` ones (H, r, m)."""
+        visible, pattern = present, self.run.setup.pattern
+        if not isinstance(pattern, Causal):
+            visible = present & pattern.sees(self.run.queries[part, None], held[:, None], self.layer, self.run.heads)
         return attention.weights_of(self.scores(part, alive, held, present), visible, self.rule)
 
     def scores(self, part: slice, alive: Tensor, held: Tensor, present: Tensor) -> Tensor:
         if self.raw is not None:
             rows = self.raw[:, :, part]
             return rows.gather(-1, alive[:, None, None].expand(*rows.shape[:3], -1))
-        assert self.rope is not None
         key = gather_slots(self.key, alive)
-        shift = shift_of(present, self.queries[part], held)
-        return attention.slot_scores(self.query[:, :, part], key, self.rule, shift, self.rope)
+        shift = shift_of(present, self.run.queries[part], held)
+        return attention.slot_scores(self.query[:, :, part], key, self.rule, shift, self.run.ropes[self.layer])
 
 
 def shift_of(present: Tensor, queries: Tensor, positions: Tensor) -> Tensor:

@@ -36,6 +36,11 @@ def word(default: str, label: str, choices: tuple[str, ...]) -> Any:
     return dataclasses.field(default=default, metadata={"label": label, "low": None, "high": None, "choices": choices})
 
 
+def numbers(default: tuple[int, ...], label: str, low: int, high: int) -> Any:
+    """A list of whole numbers, spelled with slashes: ``1/2/4``; an empty one is spelled with nothing."""
+    return dataclasses.field(default=default, metadata={"label": label, "low": low, "high": high})
+
+
 @dataclasses.dataclass(frozen=True)
 class Choice:
     """Something a person picks by name and sets by knobs. It holds no state beyond its knobs."""
@@ -60,17 +65,26 @@ class Choice:
 def check_knob(owner: Choice, field: dataclasses.Field[Any]) -> None:
     """Refuse a value of the wrong type or out of the knob's range, naming both."""
     value, low, high = getattr(owner, field.name), field.metadata["low"], field.metadata["high"]
-    what = f"{owner.name()}: {field.name}={value!r}"
+    what = f"{owner.name()}: {field.name}={spell_value(value)}"
     if "choices" in field.metadata:
         if value not in field.metadata["choices"]:
             raise ValueError(f"{what} is not known; {suggestion(str(value), field.metadata['choices'])}")
     elif isinstance(field.default, bool):
         if not isinstance(value, bool):
             raise ValueError(f"{what} must be 0 or 1.")
-    elif isinstance(value, bool) or not isinstance(value, int):
+    elif isinstance(field.default, tuple):
+        if not isinstance(value, tuple) or not all(is_whole(part) and low <= part <= high for part in value):
+            raise ValueError(f"{what} must be whole numbers from {low} to {high}, joined by / as in 1/2/4.")
+        if field.default and not value:
+            raise ValueError(f"{what} needs at least one whole number from {low} to {high}.")
+    elif not is_whole(value):
         raise ValueError(f"{what} must be a whole number from {low} to {high}.")
     elif not low <= value <= high:
         raise ValueError(f"{what} is out of range; choose a whole number from {low} to {high}.")
+
+
+def is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def spell(choice: Choice) -> str:
@@ -80,6 +94,8 @@ def spell(choice: Choice) -> str:
 
 
 def spell_value(value: object) -> str:
+    if isinstance(value, tuple):
+        return "/".join(map(str, value))
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
@@ -105,13 +121,19 @@ def parse(text: str, registry: Mapping[str, type[C]]) -> C:
 def parse_value(name: str, field: dataclasses.Field[Any], word: str) -> Any:
     if "choices" in field.metadata:
         return word
+    if isinstance(field.default, tuple):
+        return tuple(whole(name, field, part) for part in filter(None, word.split("/")))
+    number = whole(name, field, word)
+    return bool(number) if isinstance(field.default, bool) and number in (0, 1) else number
+
+
+def whole(name: str, field: dataclasses.Field[Any], word: str) -> int:
     low, high = field.metadata["low"], field.metadata["high"]
     # int() also takes "1_0", "+4" and other alphabets' digits, which would not spell back the same
     digits = word.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 18):
         raise ValueError(f"{name}: {field.name}={word!r} must be a whole number from {low} to {high}.")
-    number = int(word)
-    return bool(number) if isinstance(field.default, bool) and number in (0, 1) else number
+    return int(word)
 
 
 def pick(name: str, registry: Mapping[str, type[C]]) -> type[C]:

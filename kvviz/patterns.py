@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 
 from kvviz import knobs
-from kvviz.knobs import BUDGET_LIMIT, Choice, knob
+from kvviz.knobs import BUDGET_LIMIT, Choice, knob, numbers
+
+LONGFORMER = "Beltagy et al., Longformer: The Long-Document Transformer, 2020"
 
 
 @dataclass(frozen=True)
@@ -17,12 +19,13 @@ class Pattern(Choice):
     """Which of the earlier positions a query may see; every query sees itself."""
 
     kind: ClassVar[str] = "pattern"
-    is_alike: ClassVar[bool] = True  # whether every layer and head gets the same pattern
+    is_alike: ClassVar[bool] = True  # whether every layer gets the same pattern
 
-    def sees(self, query: Tensor, key: Tensor) -> Tensor:
-        """Whether each query position sees each key position; the two broadcast, the answer is bool.
+    def sees(self, query: Tensor, key: Tensor, layer: int, head: Tensor) -> Tensor:
+        """Whether each query position sees each key position, bool.
 
-        Causality (key ≤ query) is the engine's business and may be taken for granted here.
+        ``query`` (R, 1) and ``key`` (H or 1, 1, K) broadcast, and with ``head`` (H, 1, 1), the numbers of the KV
+        heads, where heads differ. Causality (key ≤ query) is the engine's business and may be taken for granted here.
         """
         raise NotImplementedError
 
@@ -34,7 +37,7 @@ class Causal(Pattern):
     title = "Causal: everything before"
     source = "Vaswani et al., Attention Is All You Need, 2017"
 
-    def sees(self, query: Tensor, key: Tensor) -> Tensor:
+    def sees(self, query: Tensor, key: Tensor, layer: int, head: Tensor) -> Tensor:
         return torch.ones(torch.broadcast_shapes(query.shape, key.shape), dtype=torch.bool, device=key.device)
 
 
@@ -46,14 +49,76 @@ class Sliding(Pattern):
     """
 
     title = "Sliding window"
-    source = "Beltagy et al., Longformer, 2020"
+    source = LONGFORMER
     window: int = knob(256, "keys a query sees", 1, BUDGET_LIMIT)
 
-    def sees(self, query: Tensor, key: Tensor) -> Tensor:
+    def sees(self, query: Tensor, key: Tensor, layer: int, head: Tensor) -> Tensor:
         return query - key < self.window
 
 
-PATTERNS: dict[str, type[Pattern]] = {cls.name(): cls for cls in (Causal, Sliding)}
+@dataclass(frozen=True)
+class Dilated(Pattern):
+    """Every d-th of the latest positions, w of them: j = t − d·k, k = 0 … w − 1.
+
+    A list of dilations gives each KV head its own, in turn. Source: Longformer (2020), its causal half.
+    """
+
+    title = "Dilated window: every d-th of the latest"
+    source = LONGFORMER
+    window: int = knob(64, "keys a query sees", 1, BUDGET_LIMIT)
+    dilation: tuple[int, ...] = numbers((2,), "distance between them; several with / go by KV head", 1, 4096)
+
+    def sees(self, query: Tensor, key: Tensor, layer: int, head: Tensor) -> Tensor:
+        dilation = torch.tensor(self.dilation, device=key.device)[head % len(self.dilation)]
+        dilation = dilation[:1] if len(self.dilation) == 1 else dilation
+        distance = query - key
+        return (distance % dilation == 0) & (distance < self.window * dilation)
+
+
+@dataclass(frozen=True)
+class Global(Pattern):
+    """A sliding window, and chosen positions that see all before them and are seen by all after.
+
+    j sees t when t − w < j, or j ∈ G, or t ∈ G. Source: Longformer (2020), its causal half.
+    """
+
+    title = "Global tokens and a sliding window"
+    source = LONGFORMER
+    window: int = knob(64, "keys a query sees beside the global ones", 1, BUDGET_LIMIT)
+    tokens: tuple[int, ...] = numbers((0,), "positions that are global, with /", 0, BUDGET_LIMIT)
+
+    def sees(self, query: Tensor, key: Tensor, layer: int, head: Tensor) -> Tensor:
+        chosen = torch.tensor(self.tokens, device=key.device)
+        return (query - key < self.window) | torch.isin(key, chosen) | torch.isin(query, chosen)
+
+
+@dataclass(frozen=True)
+class Layered(Pattern):
+    """A window of its own in each layer; 0 = the layer sees everything.
+
+    With ``windows`` layer l has the l-th of the list, which starts again when the model has more layers. Without, all
+    layers have ``window`` except one full layer in every ``full_every``, the last of each group, as in hybrid models.
+    Source: Longformer (2020) for windows by layer, Gemma 2 and 3 (2024, 2025) for hybrids.
+    """
+
+    title = "Layered: windows by layer, some layers full"
+    source = LONGFORMER + "; Gemma Team, Gemma 3 Technical Report, 2025"
+    is_alike = False
+    window: int = knob(64, "keys a query sees in a windowed layer", 1, BUDGET_LIMIT)
+    full_every: int = knob(6, "one full layer in every", 1, 512)
+    windows: tuple[int, ...] = numbers((), "windows by layer, with /; 0 = full", 0, BUDGET_LIMIT)
+
+    def window_of(self, layer: int) -> int:
+        """Keys a query sees in this layer; 0 = all."""
+        if self.windows:
+            return self.windows[layer % len(self.windows)]
+        return 0 if layer % self.full_every == self.full_every - 1 else self.window
+
+    def sees(self, query: Tensor, key: Tensor, layer: int, head: Tensor) -> Tensor:
+        return query - key < (self.window_of(layer) or BUDGET_LIMIT * 2)
+
+
+PATTERNS: dict[str, type[Pattern]] = {cls.name(): cls for cls in (Causal, Sliding, Dilated, Global, Layered)}
 
 
 def parse_pattern(text: str) -> Pattern:

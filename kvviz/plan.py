@@ -8,7 +8,7 @@ are asked together, and once for all heads where the policy treats them alike.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -31,6 +31,10 @@ class BlockPlan:
         """The plan of one layer of the group, its layer axis dropped."""
         i = index if len(self.positions) > 1 else 0
         return BlockPlan(self.positions[i], self.leaves_at[i], None if self.survivors is None else self.survivors[i])
+
+    def kept_whole(self) -> BlockPlan:
+        """The same block before its slots have shrunk."""
+        return replace(self, survivors=None)
 
 
 class Group:

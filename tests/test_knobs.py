@@ -40,7 +40,12 @@ def test_every_default_lies_in_its_range(registry: dict) -> None:
             if "choices" in row:
                 assert row["default"] in row["choices"] and row["label"]
                 continue
-            assert row["low"] <= row["default"] <= row["high"] and row["label"]
+            defaults = row["default"] if isinstance(row["default"], tuple) else (row["default"],)
+            assert all(row["low"] <= default <= row["high"] for default in defaults) and row["label"]
+            if isinstance(row["default"], tuple):
+                with pytest.raises(ValueError, match=row["name"]):
+                    cls(**{row["name"]: (row["low"] - 1,)})
+                continue
             for beyond in (row["low"] - 1, row["high"] + 1):
                 with pytest.raises(ValueError, match=row["name"]):
                     cls(**{row["name"]: beyond})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -10,7 +11,7 @@ import streamlit as st
 
 from kvviz import texts
 from kvviz.experiment import POSITIONS, SOFTMAXES, TOKENS_LIMIT, Experiment, Setup, Text
-from kvviz.knobs import Choice, describe_knobs
+from kvviz.knobs import Choice, describe_knobs, spell_value
 from kvviz.models import DEFAULT_MODEL, MODELS
 from kvviz.patterns import PATTERNS
 from kvviz.policies import POLICIES
@@ -142,6 +143,9 @@ class Sidebar:
         if choices := row.get("choices"):
             self.put_within(key, lambda word: word if word in choices else default)
             return setting(key, st.selectbox(label, choices, **kept(key, default)))
+        if isinstance(default, tuple):
+            listed = setting(key, st.text_input(label, **kept(key, spell_value(default))))
+            return numbers_in(row["name"], listed)
         if isinstance(default, bool):
             return bool(setting(key, st.toggle(label, **kept(key, default))))
         low, high = row["low"], row["high"]
@@ -162,6 +166,14 @@ class Sidebar:
         layer = left.number_input("Layer", 0, 511, **kept("layer", LAYER))
         head = right.number_input("Query head", 0, 511, **kept("head", HEAD))
         return int(setting("layer", layer)), int(setting("head", head))
+
+
+def numbers_in(name: str, listed: str) -> tuple[int, ...]:
+    """The whole numbers a person listed, whatever stands between them; the knob checks their range."""
+    parts = [part for part in re.split(r"[\s/,;]+", listed) if part]
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise ValueError(f"{name}={listed!r} must be whole numbers joined by /, such as 1/2/4.")
+    return tuple(map(int, parts))
 
 
 def dtype_here(model: str) -> str | None:

@@ -23,7 +23,7 @@ from kvviz.experiment import (
     setup_from_query,
     setup_query,
 )
-from kvviz.knobs import Choice
+from kvviz.knobs import Choice, spell_value
 from kvviz.models import DEFAULT_MODEL, ModelError, check_name
 from kvviz.policies.streaming import Streaming
 from kvviz.ui import runs
@@ -100,9 +100,14 @@ def widget_values(view: View) -> dict[str, Any]:
         for kind in ("policy", "pattern", "storage"):
             choice: Choice = getattr(setup, kind)
             values[f"{side}.{kind}"] = choice.name()
-            values |= {knob_key(side, kind, f.name): getattr(choice, f.name) for f in fields(choice)}
+            values |= {knob_key(side, kind, f.name): shown(getattr(choice, f.name)) for f in fields(choice)}
         values |= {f"{side}.positions": setup.positions, f"{side}.softmax": setup.softmax}
     return values
+
+
+def shown(value: Any) -> Any:
+    """A knob's value as its widget holds it: a list is a line of text."""
+    return spell_value(value) if isinstance(value, tuple) else value
 
 
 def knob_key(side: str, kind: str, knob: str) -> str:
