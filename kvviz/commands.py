@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kvviz.experiment import SETUP_PARSERS, Setup, parse_setup
 from kvviz.knobs import Choice, describe_knobs
 from kvviz.policies import POLICIES
@@ -29,7 +31,10 @@ def describe(cls: type[Choice]) -> dict[str, Any]:
 def nll(arguments: argparse.Namespace) -> dict[str, Any]:
     trace = replayed(arguments)
     first = check_score_from(arguments.score_from, trace.tokens)
-    mean = float(trace.nll[first - 1 :].mean())
+    scored = trace.nll[first - 1 :]
+    if np.isnan(scored).all():
+        raise ValueError("None of the scored tokens was computed; choose a smaller --score-from or fewer --tokens.")
+    mean = float(np.nanmean(scored))
     return {
         "policy": trace.setup.words()["policy"],
         "tokens": trace.tokens,
@@ -37,7 +42,7 @@ def nll(arguments: argparse.Namespace) -> dict[str, Any]:
         "score_from": first,
         "nll": mean,
         "ppl": math.exp(mean),
-        "nll_per_token": trace.nll.tolist(),
+        "nll_per_token": [None if loss != loss else loss for loss in trace.nll.tolist()],
         "seconds": trace.seconds,
         "cache_bytes": trace.cache_bytes,
     }
@@ -71,7 +76,7 @@ def attention(arguments: argparse.Namespace) -> dict[str, Any]:
     if trace.prompt_tokens == trace.tokens:
         raise ValueError("No query follows the prompt: choose --prompt-tokens smaller than the number of tokens.")
     names = ("sink_mass", "entropy", "mean_distance")
-    return {name: getattr(trace, name)[..., late].mean(-1).tolist() for name in names}
+    return {name: np.nanmean(getattr(trace, name)[..., late], -1).tolist() for name in names}
 
 
 def generate(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -176,6 +176,10 @@ class Pass:
         """(L, H, T): the first step that cannot see each token; T for those still there."""
         return self.lifetimes.clamp(max=self.fed)
 
+    def notes(self) -> list[str]:
+        """Sentences about this run that a reader of its numbers must know."""
+        return []
+
     @property
     def cache_bytes(self) -> int:
         """Bytes of all key and value tensors held now."""

@@ -11,7 +11,8 @@ from transformers import PreTrainedModel
 
 from kvviz.engine import Pass
 from kvviz.experiment import Setup
-from kvviz.replay import BLOCK, Cancelled, checked_ids, clock, recorder_for, token_losses, traced
+from kvviz.recompute import RecomputePass
+from kvviz.replay import BLOCK, Cancelled, checked_ids, clock, open_pass, recorder_for, token_losses, traced
 from kvviz.trace import Trace
 
 
@@ -40,7 +41,7 @@ def generate(
     ids = checked_ids(model, prompt_ids)
     check_sampling(max_new_tokens, temperature, top_p)
     recorder = recorder_for(model, len(ids) + max_new_tokens, sinks, maps) if measure or maps else None
-    run = Pass(model, setup, prompt_tokens=len(ids), recorder=recorder)
+    run = open_pass(model, setup, len(ids), recorder)
     generator = torch.Generator(device="cpu").manual_seed(seed)
     started = clock(model)
     logits, losses = prefill(run, ids, block, is_cancelled)
@@ -76,7 +77,9 @@ def generate(
     )
 
 
-def prefill(run: Pass, ids: Tensor, block: int, is_cancelled: Callable[[], bool] | None) -> tuple[Tensor, list[Tensor]]:
+def prefill(
+    run: Pass | RecomputePass, ids: Tensor, block: int, is_cancelled: Callable[[], bool] | None
+) -> tuple[Tensor, list[Tensor]]:
     """Feed the prompt in blocks; the logits of the last block and the losses inside the prompt."""
     losses = []
     logits = ids.new_empty(0)

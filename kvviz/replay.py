@@ -14,6 +14,7 @@ from transformers import PreTrainedModel
 from kvviz.engine import Pass
 from kvviz.experiment import Setup
 from kvviz.measures.attention import AttentionRecorder
+from kvviz.recompute import RecomputePass
 from kvviz.trace import Trace
 
 BLOCK = 256
@@ -47,7 +48,9 @@ def replay(
     if block < 1:
         raise ValueError(f"block={block} must be at least 1.")
     recorder = recorder_for(model, len(ids), sinks, maps) if measure or maps else None
-    run = Pass(model, setup, prompt_tokens=prompt_tokens, recorder=recorder)
+    run = open_pass(model, setup, prompt_tokens, recorder, len(ids))
+    if setup.policy.recomputes:
+        block = min(block, 8)  # each row may be a forward: look often whether the run is still wanted
     started = clock(model)
     losses = []
     for start in range(0, len(ids), block):
@@ -59,6 +62,19 @@ def replay(
             progress(min(1.0, (start + len(part)) / len(ids)))
     seconds = clock(model) - started
     return traced(run, "replayed", ids, prompt_tokens, torch.cat(losses), seconds, recorder)
+
+
+def open_pass(
+    model: PreTrainedModel,
+    setup: Setup,
+    prompt_tokens: int,
+    recorder: AttentionRecorder | None,
+    tokens: int | None = None,
+) -> Pass | RecomputePass:
+    """The pass that fits the policy; ``tokens`` lets a re-computing one choose a sample of a long text."""
+    if setup.policy.recomputes:
+        return RecomputePass(model, setup, tokens=tokens, recorder=recorder)
+    return Pass(model, setup, prompt_tokens=prompt_tokens, recorder=recorder)
 
 
 def checked_ids(model: PreTrainedModel, token_ids: Sequence[int]) -> Tensor:
@@ -106,7 +122,7 @@ def clock(model: PreTrainedModel) -> float:
 
 
 def traced(
-    run: Pass,
+    run: Pass | RecomputePass,
     kind: str,
     ids: Tensor,
     prompt_tokens: int,
@@ -128,7 +144,7 @@ def traced(
         bytes_per_entry=run.bytes_per_entry,
         cache_bytes=run.cache_bytes,
         seconds=seconds,
-        notes=tuple(run.setup.policy.notes(len(ids), prompt_tokens)),
+        notes=(*run.setup.policy.notes(len(ids), prompt_tokens), *run.notes()),
         **measures,
         **more,
     )

@@ -45,9 +45,10 @@ class AttentionRecorder:
     ) -> None:
         shape = (layers, query_heads, tokens)
         self.sinks = sinks
-        self.sink_mass = np.zeros(shape, dtype=np.float32)
-        self.entropy = np.zeros(shape, dtype=np.float32)
-        self.mean_distance = np.zeros(shape, dtype=np.float32)
+        # NaN stays where a query was never computed, as re-computation leaves some out
+        self.sink_mass = np.full(shape, np.nan, dtype=np.float32)
+        self.entropy = np.full(shape, np.nan, dtype=np.float32)
+        self.mean_distance = np.full(shape, np.nan, dtype=np.float32)
         self.received = np.zeros(shape, dtype=np.float32)
         self.maps: dict[tuple[int, int], NDArray[np.float32]] = {}
         for layer, head in maps:

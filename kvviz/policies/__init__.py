@@ -11,7 +11,18 @@ from kvviz.policies.base import Moment, Policy, View
 __all__ = ["POLICIES", "Moment", "Policy", "View", "parse_policy"]
 
 # The order in which menus list them; policies not named here follow in alphabetical order.
-FIRST = ("full", "window", "rolling", "streaming", "h2o", "attention_window", "tova", "snapkv", "pyramidkv")
+FIRST = (
+    "full",
+    "window",
+    "rolling",
+    "streaming",
+    "h2o",
+    "attention_window",
+    "tova",
+    "snapkv",
+    "pyramidkv",
+    "recompute",
+)
 
 
 def discover() -> dict[str, type[Policy]]:

@@ -56,6 +56,7 @@ class Policy(Choice):
     kind: ClassVar[str] = "policy"
     differs: ClassVar[bool] = False  # whether layers or heads may keep different tokens
     reads_attention: ClassVar[bool] = False  # whether ``keep`` looks at more than positions
+    recomputes: ClassVar[bool] = False  # whether there is no cache, and every prediction a forward of its own
     decides_after: ClassVar[bool] = False  # whether it decides when the newest token has attended, not before
 
     @property

@@ -44,7 +44,7 @@ QUESTIONS = (
 def mean_loss(trace: Trace) -> float:
     """Mean loss in nats over the tokens after the prompt; NaN where there is none."""
     late = trace.nll[trace.prompt_tokens - 1 :]
-    return float(late.mean()) if len(late) else float("nan")
+    return float(np.nanmean(late)) if np.isfinite(late).any() else float("nan")
 
 
 def most_held(trace: Trace) -> int:
