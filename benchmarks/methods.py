@@ -1,0 +1,69 @@
+"""``python -m benchmarks.methods``: the README's table of methods, one measured row each.
+
+The language reference, T = 1536, the prompt ends after 1024 tokens and the 512 tokens after it are scored. snapkv and
+pyramidkv keep 256 entries of the prompt and add what follows, so they end with 768; the rows with a budget of 768 are
+what the same bytes buy other policies.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from benchmarks import stock
+from benchmarks.material import loaded, text_ids
+from benchmarks.timing import seconds_of
+from kvviz.experiment import parse_setup
+from kvviz.replay import replay
+
+TOKENS, PROMPT = 1536, 1024
+SPECS = (
+    ({"policy": "full"}, ""),
+    ({"policy": "window:budget=256"}, ""),
+    ({"policy": "rolling:budget=256"}, ""),
+    ({"policy": "streaming:budget=256,sinks=4"}, ""),
+    ({"policy": "streaming:budget=256,sinks=4", "positions": "slot"}, ""),
+    ({"policy": "h2o:budget=256,recent=128"}, ""),
+    ({"policy": "h2o:budget=256,recent=128,normalise=1"}, ""),
+    ({"policy": "h2o:budget=256,recent=128,sinks=4,normalise=1"}, ""),
+    ({"policy": "attention_window:budget=256,recent=128,observe=32"}, ""),
+    ({"policy": "tova:budget=256"}, ""),
+    ({"policy": "random:budget=256,seed=0"}, ""),
+    ({"policy": "recompute:budget=256"}, ""),
+    ({"policy": "snapkv:budget=256"}, "256 of the prompt, then all"),
+    ({"policy": "pyramidkv:budget=256"}, "256 of the prompt on average, then all"),
+    ({"policy": "window:budget=768"}, "the bytes of snapkv"),
+    ({"policy": "streaming:budget=768,sinks=4"}, "the bytes of snapkv"),
+    ({"policy": "h2o:budget=768,recent=384"}, "the bytes of snapkv"),
+    ({"policy": "full", "pattern": "sliding:window=256"}, "a pattern hides, it frees nothing"),
+    ({"policy": "full", "pattern": "dilated:window=256,dilation=2"}, ""),
+    ({"policy": "full", "pattern": "global:window=252,tokens=0/1/2/3"}, ""),
+    ({"policy": "full", "pattern": "layered:window=256,full_every=6"}, ""),
+    ({"policy": "full", "softmax": "off_by_one"}, ""),
+)
+
+
+def main() -> int:
+    model, ids = loaded().model, text_ids(TOKENS)
+    stock.forward(model, ids)
+    plain = min(seconds_of(lambda: stock.forward(model, ids)) for _ in range(3))
+    print("| setup | loss after the prompt (nats) | perplexity | cache at the end | replay, by a plain forward |")
+    print("|---|---|---|---|---|")
+    for words, remark in SPECS:
+        setup = parse_setup(words)
+        trace = replay(model, ids, setup, prompt_tokens=PROMPT)
+        scored = trace.nll[PROMPT - 1 :]
+        loss = float(np.nanmean(scored))
+        computed = int(np.isfinite(scored).sum())
+        note = remark or (f"{computed} of {len(scored)} tokens computed" if computed < len(scored) else "")
+        print(
+            f"| `{setup}`{' (' + note + ')' if note else ''} | {loss:.3f} | {np.exp(loss):.1f} "
+            f"| {trace.cache_bytes / 2**20:.2f} MiB | {trace.seconds / plain:.1f}× |",
+            flush=True,
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""``python -m benchmarks.page_latency [ADDRESS]``: how long a page takes to show a changed setting, and what it weighs.
+
+Starts the app and a headless chromium unless the address of a running app is given. A time runs from the key press that
+changes the budget to the second frame after the figure's numbers have changed; the payload is everything the server
+sends for a freshly opened page.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+PORT = 8731
+PAGES = ("", "Attention", "Cache")
+NEW, REPEATED = (60, 56, 52, 48, 44), (64, 60, 64, 56, 64)
+PATIENCE = 120_000  # milliseconds
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking")
+CHANGED = """before => {
+    const chart = document.querySelector('[data-testid=stPlotlyChart]');
+    return chart && chart.getAttribute('aria-label') !== before
+        && new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))));
+}"""
+
+
+@contextmanager
+def app() -> Iterator[str]:
+    """The app on a port of its own."""
+    command = [sys.executable, "-m", "kvviz.ui.serve", "--server.port", str(PORT), "--server.headless", "true"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{PORT}"
+    try:
+        for _ in range(150):
+            try:
+                urllib.request.urlopen(f"{address}/_stcore/health", timeout=1).read()
+                break
+            except OSError:
+                time.sleep(0.2)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def settled(page: Page) -> None:
+    page.locator("[data-testid=stPlotlyChart] .main-svg").first.wait_for(timeout=PATIENCE)
+    page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]', timeout=PATIENCE)
+    page.wait_for_timeout(800)
+
+
+def seconds_to_show(page: Page, budget: int) -> float:
+    """From the key press to the new figure."""
+    chart = page.locator("[data-testid=stPlotlyChart]").first
+    before = chart.get_attribute("aria-label")
+    field = page.get_by_label("budget: keys a query may see").first
+    field.fill(str(budget))
+    start = time.perf_counter()
+    field.press("Enter")
+    page.wait_for_function(CHANGED, arg=before, polling="raf", timeout=PATIENCE)
+    seconds = time.perf_counter() - start
+    settled(page)
+    return seconds
+
+
+def payload(browser: Browser, address: str) -> int:
+    """Bytes of all messages of a freshly opened page."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    sizes: list[int] = []
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))))
+    page.goto(address)
+    settled(page)
+    page.close()
+    return sum(sizes)
+
+
+def report(browser: Browser, address: str) -> None:
+    for name in PAGES:
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(f"{address}/{name}?text=story&tokens=256&policy=window%3Abudget%3D64")
+        settled(page)
+        for kind, budgets in (("new", NEW), ("repeated", REPEATED)):
+            times = [seconds_to_show(page, budget) for budget in budgets]
+            spread = f"{min(times):.2f}–{max(times):.2f}"
+            print(
+                f"{name or 'Start':9} 256 tokens, {kind} setting: median {statistics.median(times):.2f} s ({spread} s)"
+            )
+        page.close()
+    for name in PAGES:
+        for tokens in (256, 512, 1024):
+            size = payload(browser, f"{address}/{name}?text=language-reference&tokens={tokens}")
+            print(f"{name or 'Start':9} {tokens:4} tokens: {size / 1e6:.2f} MB")
+
+
+def main() -> None:
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        if len(sys.argv) > 1:
+            report(browser, sys.argv[1])
+        else:
+            with app() as address:
+                report(browser, address)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
