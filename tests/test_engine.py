@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch import Tensor
-from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers import AttentionInterface, AttentionMaskInterface, AutoModelForCausalLM, PreTrainedModel
 from transformers.masking_utils import eager_mask
 
 from kvviz.engine import Pass
 from kvviz.experiment import Setup, parse_setup
 from tests.naive import masked_logits, streaming_kept, window_kept
-from tests.tiny import NAMES, ROTARY, some_ids, stock, tiny
+from tests.tiny import CONFIGS, NAMES, ROTARY, some_ids, stock, tiny
 
 TOKENS = 40
 TIGHT = 1e-9  # float64: what is left is the order of additions
@@ -219,3 +221,19 @@ def test_kept_sets_follow_the_naive_rule() -> None:
             for layer in range(3):
                 for head in range(2):
                     assert alive[layer, head].nonzero()[:, 0].tolist() == kept(step)
+
+
+@pytest.mark.parametrize("policy", ["streaming:budget=8,sinks=3", "h2o:budget=8,recent=4", "random:budget=8"])
+def test_one_layer_with_slot_positions_is_a_dense_run_on_the_kept_tokens(policy: str) -> None:
+    """With one layer a key depends on its token alone, so renumbered survivors are just a shorter text."""
+    config = deepcopy(CONFIGS["llama"])
+    config.num_hidden_layers, config.num_key_value_heads, config.num_attention_heads = 1, 1, 1
+    torch.manual_seed(3)
+    model = AutoModelForCausalLM.from_config(config).double().eval().requires_grad_(False)
+    ids = some_ids(TOKENS)
+    logits, done = run(model, ids, parse_setup({"policy": policy, "positions": "slot"}), 8)
+    kept = (done.evicted_at()[0, 0] == TOKENS).nonzero()[:, 0]
+    assert len(kept) == 8
+    dense, _ = run(model, ids[kept], Setup(), 8)
+    # cosines are rounded to float32 by transformers, see above
+    assert (logits[-1] - dense[-1]).abs().max() < 1e-5
