@@ -1,0 +1,83 @@
+"""What the rows of one block see in one layer: which slots, how far a renumbering moves them, with what weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from kvviz import attention
+from kvviz.attention import Rule
+from kvviz.cache import gather_slots
+from kvviz.experiment import Setup
+from kvviz.patterns import Causal
+from kvviz.plan import BlockPlan
+
+if TYPE_CHECKING:
+    from kvviz.engine import Pass
+
+
+class Sight:
+    """Which slots the rows of one block see in one layer (or in all layers that are alike)."""
+
+    def __init__(self, block: BlockPlan, queries: Tensor, setup: Setup, layer: int, heads: Tensor):
+        single = len(queries) == 1
+        self.shrink_first = block.survivors if single else None
+        self.shrink_after = None if single else block.survivors
+        self.positions, leaves_at = block.positions, block.leaves_at
+        if self.shrink_first is not None:  # one row sees exactly what survives its own step
+            self.positions = self.positions.gather(-1, self.shrink_first)
+            leaves_at = leaves_at.gather(-1, self.shrink_first)
+        rows = queries[:, None]
+        keys = self.positions[:, None, :]
+        self.present = (keys <= rows) & (rows < leaves_at[:, None, :])  # (H or 1, R, K)
+        self.visible = self.present
+        is_causal = isinstance(setup.pattern, Causal)
+        if not is_causal:
+            self.visible = self.present & setup.pattern.sees(rows, keys, layer, heads)
+        self.is_causal = is_causal and not single and block.survivors is None and keys.shape[-1] == len(queries)
+        self.mask = None if self.is_causal or (single and is_causal) else self.visible
+        self.queries = queries
+
+    @property
+    def shift(self) -> Tensor:
+        """How many positions between each key and its query are no longer in the cache, (H or 1, R, K).
+
+        With ``positions=slot`` a key moves that much towards its query.
+        """
+        return shift_of(self.present, self.queries, self.positions)
+
+
+class Rows:
+    """The rows of one block in one layer, weighed part by part as the walk asks."""
+
+    def __init__(self, run: Pass, layer: int, query: Tensor, key: Tensor, rule: Rule):
+        self.run, self.layer, self.query, self.key, self.rule = run, layer, query, key, rule
+        self.raw = None if run.ropes else attention.scores(query, key, rule)
+        heads, slots = key.shape[1:3]
+        dtype = torch.promote_types(key.dtype, torch.float32)
+        shape = (heads, query.shape[1] // heads, query.shape[2], slots)
+        self.weights = torch.zeros(shape, dtype=dtype, device=key.device)
+
+    def weigh(self, part: slice, alive: Tensor, held: Tensor, present: Tensor) -> Tensor:
+        """Weights (H, G, r, m) of some rows over the slots alive (H, m); a row has the ``present`` ones (H, r, m)."""
+        visible, pattern = present, self.run.setup.pattern
+        if not isinstance(pattern, Causal):
+            visible = present & pattern.sees(self.run.queries[part, None], held[:, None], self.layer, self.run.heads)
+        return attention.weights_of(self.scores(part, alive, held, present), visible, self.rule)
+
+    def scores(self, part: slice, alive: Tensor, held: Tensor, present: Tensor) -> Tensor:
+        if self.raw is not None:
+            rows = self.raw[:, :, part]
+            return rows.gather(-1, alive[:, None, None].expand(*rows.shape[:3], -1))
+        key = gather_slots(self.key, alive)
+        shift = shift_of(present, self.run.queries[part], held)
+        return attention.slot_scores(self.query[:, :, part], key, self.rule, shift, self.run.ropes[self.layer])
+
+
+def shift_of(present: Tensor, queries: Tensor, positions: Tensor) -> Tensor:
+    """How far a renumbering by slot moves each key towards its query, (H, R, K); 0 where the row has no such key."""
+    count = present.long()
+    later = count.sum(-1, keepdim=True) - count.cumsum(-1)
+    return torch.where(present, queries[:, None] - positions[:, None, :] - later, 0)
