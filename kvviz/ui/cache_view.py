@@ -105,7 +105,10 @@ def steps_table(run: Run, layer: int, head: int) -> str:
     """Every step of a short text as the papers write it: the cache before and after, who left, which slot was used."""
     policy, first = run.trace.setup.policy, run.count_from
     budget = policy.budget if isinstance(policy, Rolling) else None
-    lines = ["| token read | cache before → after | left |" + (f" slot = token mod {budget} |" if budget else ""), "|--:|:--|--:|"]
+    lines = [
+        "| token read | cache before → after | left |" + (f" slot = token mod {budget} |" if budget else ""),
+        "|--:|:--|--:|",
+    ]
     lines[1] += "--:|" if budget else ""
     before: list[int] = []
     for step in range(run.trace.tokens):

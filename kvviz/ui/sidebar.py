@@ -73,7 +73,8 @@ class Sidebar:
         content = st.text_area("Your text", **kept("s.paste", ""), height=160, max_chars=texts.MAX_UPLOAD_BYTES)
         setting("s.paste", content)
         if not content:
-            raise ValueError("There is no pasted text yet: write or paste at least one word.")
+            asked = st.session_state.get("asked")
+            raise ValueError(asked or "There is no pasted text yet: write or paste at least one word.")
         return content
 
     def uploaded(self) -> str:

@@ -143,10 +143,19 @@ def take_url(page: str) -> None:
         view, notes = view_from_query(query)
         adopt(view)
         st.session_state.update({"link_notes": notes, "written": query})
-        if query.get("text", "").startswith("sha256:") and view.experiment.text.preset:
-            st.session_state["s.text"] = st.session_state["settings"]["s.text"] = PASTE  # where that text belongs
+        ask_for_text(query.get("text", ""), view, notes)
     elif is_other_page:
         st.session_state.update(st.session_state["settings"])  # the other page's widgets are new ones to Streamlit
+
+
+def ask_for_text(word: str, view: View, notes: list[str]) -> None:
+    """Where a link's text is known by its hash alone, open the field to paste it, which goes on asking."""
+    is_missing = word.startswith("sha256:") and view.experiment.text.spell() != word
+    st.session_state["asked"] = next(note for note in notes if "paste or upload" in note) if is_missing else ""
+    if is_missing:
+        notes.remove(st.session_state["asked"])  # the field says it
+        st.session_state["s.text"] = st.session_state["settings"]["s.text"] = PASTE
+        st.session_state["s.paste"] = st.session_state["settings"]["s.paste"] = ""
 
 
 def was_changed_here() -> bool:

@@ -61,7 +61,7 @@ def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any) -> None:
         for job in jobs:
             job.seen()
         share, message = progress_of(jobs)
-        bar.progress(share, text=plain(message))
+        bar.progress(share, text=plain(message[:1].upper() + message[1:]))
         next(job for job in jobs if not job.done.is_set()).done.wait(POLL_SECONDS)
     slot.empty()
 

@@ -1,0 +1,206 @@
+"""Every page on the real model, without a browser: what it says, what it weighs, and what it leaves behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kvviz.experiment import Text
+from kvviz.ui import runs
+from kvviz.ui.runs import WORKER
+from kvviz.ui.state import PASTE
+
+pytestmark = pytest.mark.real
+APP = str(Path(__file__).parent.parent.parent / "app.py")
+PAGES = ("", "pages/1_Attention.py", "pages/4_Cache.py")
+TOY = {"text": "toy", "tokens": "12"}
+BAD = {"policy": "windw:budget=4", "tokens": "-3", "layer": "999999", "scale": "pink", "text": "z:broken"}
+SHORT = {"text": "story", "tokens": "40"}
+
+
+def opened(page: str = "", **query: str) -> AppTest:
+    """A new session on that page; with discovery the first run after a change of page still shows the defaults."""
+    at = AppTest.from_file(APP, default_timeout=120)
+    for name, word in query.items():
+        at.query_params[name] = word
+    if page:
+        at.switch_page(page)
+        at.run()
+    return checked(at)
+
+
+def checked(at: AppTest) -> AppTest:
+    at.run()
+    assert not at.exception
+    return at
+
+
+def headline(at: AppTest) -> str:
+    return next(text.value for text in at.markdown if text.value.startswith("####")).replace("\\", "")
+
+
+def charts(at: AppTest) -> list[Any]:
+    return [chart.proto for chart in at.get("plotly_chart")]
+
+
+def said(at: AppTest) -> str:
+    return " ".join(box.value.replace("\\", "") for box in [*at.warning, *at.error, *at.info, *at.caption])
+
+
+def numbers(at: AppTest) -> tuple[str, list[str]]:
+    return headline(at), [chart.spec for chart in charts(at)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "query",
+    [
+        {**TOY, "policy": "window:budget=4"},
+        {**TOY, "policy": "rolling:budget=4", "b_policy": "streaming:budget=8,sinks=4"},
+        {"tokens": "1"},
+        {"text": "unicode", "tokens": "388", "policy": "window:budget=32"},
+        BAD,
+        {**SHORT, "policy": "streaming:budget=4,sinks=9"},
+        {**SHORT, "b_policy": "random:budget=0", "layer": "400", "head": "400", "query": "5000"},
+        {**SHORT, "policy": "window:budget=999999", "prompt_tokens": "90"},
+        {**SHORT, "model": "no-such-model", "dtype": "bfloat16"},
+    ],
+    ids=["toy", "rolling", "one-token", "unicode", "bad", "contradiction", "far-away", "huge-budget", "model"],
+)
+def test_every_page_shows_figures_whatever_the_link(page: str, query: dict[str, str]) -> None:
+    at = opened(page, **query)
+    assert headline(at) and len(charts(at)) >= 1
+    for bad in BAD.values() if query == BAD and not page else ():  # elsewhere the extra run has taken the notes away
+        assert bad.partition(":")[0] in said(at) or "The text in this link is damaged" in said(at)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_weighs_less_than_five_megabytes(page: str) -> None:
+    for tokens in ("512", "1024"):
+        at = opened(page, text="language-reference", tokens=tokens)
+        components = [len(part.proto.json) for part in at.get("bidi_component")]
+        assert sum(len(chart.spec) for chart in charts(at)) + sum(components) < 5e6
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_repeated_setting_computes_nothing(page: str) -> None:
+    at = opened(page, **SHORT, policy="window:budget=9")
+    before = WORKER.computed
+    again, other = checked(at), opened(page, **SHORT, policy="window:budget=9")
+    assert WORKER.computed == before
+    assert numbers(again) == numbers(other)
+
+
+def test_pages_share_the_runs_of_one_setting() -> None:
+    opened(PAGES[0], **SHORT, policy="window:budget=11")
+    before = WORKER.computed
+    for page in PAGES[1:]:
+        opened(page, **SHORT, policy="window:budget=11")
+    assert WORKER.computed == before
+
+
+def test_two_sessions_keep_their_own_settings_and_results() -> None:
+    one = opened(PAGES[2], **SHORT, policy="window:budget=6")
+    two = opened(PAGES[2], **SHORT, policy="streaming:budget=10,sinks=3")
+    first, second = numbers(one), numbers(two)
+    assert "holds 6 of 40 tokens: the 6 latest" in first[0]
+    assert "holds 10 of 40 tokens: 3 sinks and the 7 latest" in second[0]
+    assert numbers(checked(one)) == first and numbers(checked(two)) == second
+
+
+def test_nothing_large_stays_in_the_session() -> None:
+    at = opened(PAGES[1], text="story", tokens="256")
+    stored = at.session_state._state
+    values = [stored[key] for key in stored.filtered_state]
+    assert sum(len(repr(value)) for value in values) < 40_000  # the text itself is 2 kB
+    assert not {type(value).__module__.partition(".")[0] for value in values} & {"numpy", "torch", "plotly"}
+
+
+def test_the_toy_shows_the_papers_examples() -> None:
+    cache = opened(PAGES[2], **TOY, policy="window:budget=4")
+    table = next(text.value for text in cache.markdown if text.value.startswith("| token read"))
+    assert "| 8 | [4, 5, 6, 7] → [5, 6, 7, 8] | 4 |" in table
+    assert "| 9 | [5, 6, 7, 8] → [6, 7, 8, 9] | 5 |" in table
+    assert any("counted from 1, as the papers do" in text.value for text in cache.markdown)
+
+    sinks = opened(PAGES[2], **TOY, policy="streaming:budget=8,sinks=4")
+    table = next(text.value for text in sinks.markdown if text.value.startswith("| token read"))
+    assert "→ [1, 2, 3, 4, 9, 10, 11, 12] | 8 |" in table
+
+    ring = opened(PAGES[2], **TOY, policy="rolling:budget=4")
+    table = next(text.value for text in ring.markdown if text.value.startswith("| token read"))
+    assert "slot = token mod 4" in table and "| [4, 5, 6, 7] → [5, 6, 7, 8] | 4 | 0 |" in table
+
+    attention = opened(PAGES[1], **TOY, policy="window:budget=4")
+    words = attention.code[0].value
+    for line in ("query  8 sees 5–8", "query  9 sees 6–9", "query 10 sees 7–10"):
+        assert line in words
+
+
+def test_an_empty_paste_keeps_the_last_picture_and_says_what_to_do() -> None:
+    at = opened(PAGES[2], **SHORT)
+    before = numbers(at)
+    at.selectbox(key="s.text").select(PASTE)
+    checked(at)
+    assert "There is no pasted text yet: write or paste at least one word." in said(at)
+    assert numbers(at) == before
+
+
+def test_a_pasted_text_travels_in_the_link_and_outlives_a_preset() -> None:
+    hostile = 'one </s> <script>alert("x")</script> 刚 😀 \x07 $x$ | *two*'
+    at = opened(PAGES[2], **SHORT)
+    at.selectbox(key="s.text").select(PASTE)
+    checked(at).text_area(key="s.paste").input(hostile)
+    pasted = numbers(checked(at))
+    link = dict(at.query_params)
+    at.selectbox(key="s.text").select("story")
+    assert numbers(checked(at)) != pasted
+    at.selectbox(key="s.text").select(PASTE)
+    assert numbers(checked(at)) == pasted
+    word = link["text"][0] if isinstance(link["text"], list) else link["text"]
+    assert word.startswith("z:")
+    assert numbers(opened(PAGES[2], text=word, tokens="40")) == pasted
+
+
+def test_a_long_text_is_asked_for_where_it_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = Random(0)
+    long = " ".join(str(draw.randrange(10**9)) for _ in range(2000))
+    at = opened(PAGES[2], **SHORT)
+    at.selectbox(key="s.text").select(PASTE)
+    checked(at).text_area(key="s.paste").input(long)
+    shown = numbers(checked(at))
+    word = Text(long).spell()
+    assert word.startswith("sha256:")
+    assert numbers(opened(PAGES[2], text=word, tokens="40")) == shown  # this server knows it
+    monkeypatch.setattr(runs, "known_texts", {})
+    asked = opened(PAGES[2], text=word, tokens="40")
+    assert "paste or upload that text" in said(asked)
+    asked.text_area(key="s.paste").input(long)
+    assert numbers(checked(asked)) == shown
+
+
+def test_a_new_policy_keeps_the_budget() -> None:
+    at = opened(PAGES[2], **SHORT, policy="window:budget=7")
+    for name in ("rolling", "random", "streaming"):
+        at.selectbox(key="a.policy").select(name)
+        assert "holds 7 of 40" in headline(checked(at))
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"\xff\xfe\x00", "The file is not UTF-8 text: byte 0"),
+        (b"", "The file is empty"),
+    ],
+)
+def test_a_bad_upload_is_one_sentence(data: bytes, sentence: str) -> None:
+    at = opened(PAGES[2], **SHORT)
+    before = numbers(at)
+    at.selectbox(key="s.text").select("upload")
+    checked(at).file_uploader(key="upload").upload("notes.txt", data, "text/plain")
+    checked(at)
+    assert sentence in said(at) and numbers(at) == before

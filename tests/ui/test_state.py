@@ -1,0 +1,142 @@
+"""Settings in the URL: what is written is read back, what is bad is named, and old addresses change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import streamlit as st
+from hypothesis import given
+from hypothesis import strategies as some
+
+from kvviz.experiment import POSITIONS, SOFTMAXES, Experiment, Setup, Text
+from kvviz.patterns import Causal, Sliding
+from kvviz.policies.full import Full
+from kvviz.policies.random import Random
+from kvviz.policies.rolling import Rolling
+from kvviz.policies.streaming import Streaming
+from kvviz.policies.window import Window
+from kvviz.texts import PRESETS
+from kvviz.ui import state
+from kvviz.ui.state import MEASURES, PASTE, SCALES, View, view_from_query
+
+budgets = some.integers(1, 2**20)
+policies = some.one_of(
+    some.just(Full()),
+    some.builds(Window, budgets),
+    some.builds(Rolling, budgets),
+    some.builds(Random, budgets, some.integers(0, 2**31 - 1)),
+    some.integers(0, 64).flatmap(lambda s: some.builds(Streaming, some.integers(s + 1, 2**20), some.just(s))),
+)
+setups = some.builds(
+    Setup,
+    policy=policies,
+    pattern=some.one_of(some.just(Causal()), some.builds(Sliding, some.integers(1, 4096))),
+    positions=some.sampled_from(POSITIONS),
+    softmax=some.sampled_from(SOFTMAXES),
+)
+texts = some.one_of(
+    some.sampled_from(list(PRESETS)).map(Text.of_preset),
+    some.text(some.characters(exclude_categories=["Cs"]), min_size=1, max_size=200).map(Text),
+)
+views = some.builds(
+    View,
+    some.builds(
+        Experiment, setups, texts, tokens=some.integers(1, 8192), prompt_tokens=some.none() | some.integers(1, 8192)
+    ),
+    setups,
+    layer=some.integers(0, 511),
+    head=some.integers(0, 511),
+    query=some.none() | some.integers(0, 8192),
+    scale=some.sampled_from(SCALES),
+    measure=some.sampled_from(MEASURES),
+)
+
+
+@given(views)
+def test_a_view_written_as_an_address_is_read_back(view: View) -> None:
+    assert view_from_query(view.words()) == (view, [])
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"layer": "-1"}, "layer='-1' must be a whole number from 0 to 511"),
+        ({"head": "1.5"}, "head='1.5' must be a whole number"),
+        ({"scale": "pink"}, "There is no scale 'pink'"),
+        ({"policy": "windw"}, "did you mean 'window'"),
+        ({"b_policy": "window:budget=0"}, "budget=0 is out of range"),
+        ({"tokens": "99999999999999999999"}, "must be a whole number from 1 to"),
+        ({"model": "../../etc"}, "The model '../../etc' is not among the choices"),
+        ({"dtype": "bfloat16"}, "This link was made with numbers in bfloat16; this server computes in float32"),
+        ({"dtype": "int3"}, "There is no dtype 'int3'"),
+        ({"text": "z:broken"}, "The text in this link is damaged"),
+        ({"text": "sha256:" + "0" * 64}, "paste or upload that text"),
+    ],
+)
+def test_a_bad_value_is_named_and_the_rest_is_kept(
+    query: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KVVIZ_DEVICE", "cpu")
+    view, notes = view_from_query({"tokens": "33", "layer": "5", **query})
+    assert len(notes) == 1 and said in notes[0]
+    assert view.experiment.tokens == 33 or "tokens" in query
+    assert view.layer == 5 or "layer" in query
+
+
+class Session(dict[str, Any]):
+    """A stand-in for ``st.session_state``."""
+
+
+class Address(dict[str, str]):
+    """A stand-in for ``st.query_params``."""
+
+    def from_dict(self, query: dict[str, str]) -> None:
+        self.clear()
+        self.update(query)
+
+
+@pytest.fixture
+def visit(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Session, Address]]:
+    session, address = Session(), Address()
+    monkeypatch.setattr(st, "session_state", session)
+    monkeypatch.setattr(st, "query_params", address)
+    yield session, address
+
+
+def arrive(address: Address, query: dict[str, str]) -> None:
+    address.from_dict(query)
+    state.take_url("Cache")
+
+
+def test_a_link_is_adopted_and_a_change_of_address_too(visit: tuple[Session, Address]) -> None:
+    session, address = visit
+    arrive(address, {"tokens": "77"})
+    assert session["settings"]["s.tokens"] == 77 == session["s.tokens"]
+    state.write_url(View(Experiment(View().experiment.setup, tokens=77)))
+    arrive(address, {"tokens": "50"})  # Back, or another link
+    assert session["s.tokens"] == 50
+
+
+def test_an_old_address_does_not_undo_what_a_widget_just_changed(visit: tuple[Session, Address]) -> None:
+    """The browser sends the address it has; it may be older than our last one while widgets change quickly."""
+    session, address = visit
+    arrive(address, {"tokens": "77"})
+    session["written"] = {"tokens": "78"}  # we wrote it, the browser has not heard of it yet
+    session["s.tokens"] = 79  # and the reader has changed the field again
+    arrive(address, {"tokens": "77"})
+    assert session["s.tokens"] == 79
+
+
+def test_a_bare_first_address_stays_bare(visit: tuple[Session, Address]) -> None:
+    _, address = visit
+    arrive(address, {})
+    state.write_url(View(Experiment(View().experiment.setup, dtype="float32")))
+    assert address == {}
+
+
+def test_the_text_of_a_hash_is_asked_for_where_it_can_be_pasted(visit: tuple[Session, Address]) -> None:
+    session, address = visit
+    arrive(address, {"text": "sha256:" + "0" * 64})
+    assert session["s.text"] == PASTE and "paste or upload that text" in session["asked"]
