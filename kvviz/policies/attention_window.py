@@ -46,6 +46,9 @@ class AttentionWindow(Policy):
         assert view.rows is not None
         return ranked(view.rows.sum(1), view.age < self.recent, view.limit)
 
+    def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
+        return "recent" if newest - position < self.recent else "heavy"
+
 
 def check_observe(name: str, observe: int, budget: int) -> None:
     """Refuse an observation window that does not leave room in the budget."""

@@ -82,8 +82,8 @@ class Policy(Choice):
             "this is exactly the full cache."
         ]
 
-    def role_of(self, position: int, newest: int) -> str:
-        """Why a held token is held, for colouring: ``sink``, ``recent`` or ``other``."""
+    def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
+        """Why a held token is held, for colouring: ``sink``, ``recent``, ``heavy``, ``window`` or ``other``."""
         return "other"
 
 

@@ -48,6 +48,11 @@ class H2O(Policy):
         score = view.received / view.age.clamp(min=1) if self.normalise else view.received
         return ranked(score, (view.age < self.recent) | (view.positions < self.sinks), view.limit)
 
+    def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
+        if position < self.sinks:
+            return "sink"
+        return "recent" if newest - position < self.recent else "heavy"
+
 
 def check_recent(name: str, recent: int, sinks: int, budget: int) -> None:
     """Refuse protected tokens that alone exceed the budget."""

@@ -31,7 +31,7 @@ class Random(Policy):
         is_newest = view.positions == view.newest
         return top(torch.where(is_newest, torch.iinfo(torch.int64).max, rank >> 1), view.limit)
 
-    def role_of(self, position: int, newest: int) -> str:
+    def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         return "recent" if position == newest else "other"
 
 

@@ -29,5 +29,5 @@ class Recompute(Policy):
     def keep(self, view: View) -> Tensor:
         return view.age < self.budget
 
-    def role_of(self, position: int, newest: int) -> str:
+    def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         return "recent"

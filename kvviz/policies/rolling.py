@@ -26,5 +26,5 @@ class Rolling(Policy):
         is_overwritten = view.positions + self.budget <= view.newest
         return ~is_overwritten
 
-    def role_of(self, position: int, newest: int) -> str:
+    def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         return "recent"

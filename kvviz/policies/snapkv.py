@@ -69,6 +69,13 @@ class Snapkv(Policy):
             f"window of {self.observe}: nothing is dropped, this is exactly the full cache."
         ]
 
+    def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
+        if newest < prompt_tokens - 1 or prompt_tokens <= max(self.budget, self.observe):
+            return "other"  # nothing has been chosen yet, or nothing had to be
+        if position >= prompt_tokens:
+            return "recent"
+        return "window" if position >= prompt_tokens - self.observe else "heavy"
+
 
 def pooled(votes: Tensor, kernel: int, pooling: str, counts: Tensor) -> Tensor:
     """The mean or the largest of each slot's ``kernel`` neighbours that ``counts`` (H, K) as such; votes (H, K)."""

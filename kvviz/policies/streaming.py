@@ -38,5 +38,5 @@ class Streaming(Policy):
         is_sink = view.positions < self.sinks
         return top(torch.where(is_sink, view.newest + 1, view.positions), view.limit)
 
-    def role_of(self, position: int, newest: int) -> str:
+    def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         return "sink" if position < self.sinks else "recent"

@@ -31,3 +31,6 @@ class Tova(Policy):
     def keep(self, view: View) -> Tensor:
         assert view.rows is not None
         return ranked(view.rows[:, -1], view.age == 0, view.limit)
+
+    def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
+        return "recent" if position == newest else "heavy"

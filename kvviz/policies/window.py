@@ -25,5 +25,5 @@ class Window(Policy):
     def keep(self, view: View) -> Tensor:
         return view.positions > view.newest - self.budget
 
-    def role_of(self, position: int, newest: int) -> str:
+    def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         return "recent"

@@ -80,7 +80,7 @@ def headline(run: Run, layer: int, head: int) -> str:
     start = f"After token {last + run.count_from}, layer {layer}, KV head {head} still holds"
     if len(held) == trace.tokens:
         return f"{start} {'its only token' if last == 0 else f'all {trace.tokens} tokens'}: nothing has been evicted."
-    roles = Counter(trace.setup.policy.role_of(int(position), last) for position in held)
+    roles = Counter(trace.setup.policy.role_of(int(position), last, trace.prompt_tokens) for position in held)
     why = " and ".join(role_words(role, count) for role, count in roles.items())
     return f"{start} {len(held)} of {trace.tokens} tokens: {why} (policy A: {setup_words(trace.setup)})."
 

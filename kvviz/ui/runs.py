@@ -42,7 +42,8 @@ class Run:
     @cached_property
     def roles(self) -> NDArray[np.uint8]:
         """(T, T) role codes of the policy, row = step; T² questions, so they are asked once."""
-        return role_codes(self.trace.setup.policy.role_of, self.trace.tokens)
+        policy, prompt_tokens = self.trace.setup.policy, self.trace.prompt_tokens
+        return role_codes(lambda position, newest: policy.role_of(position, newest, prompt_tokens), self.trace.tokens)
 
     @property
     def bytes(self) -> int:

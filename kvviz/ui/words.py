@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from kvviz.experiment import Setup
 from kvviz.figures.frame import plural
-from kvviz.knobs import Choice
+from kvviz.knobs import Choice, spell_value
 
 COUNTS_FROM_ONE = "(counted from 1, as the papers do; other texts here count from 0)"
 __all__ = ["COUNTS_FROM_ONE", "choice_words", "listed", "plain", "plural", "setup_words", "spans"]
@@ -15,8 +15,13 @@ __all__ = ["COUNTS_FROM_ONE", "choice_words", "listed", "plain", "plural", "setu
 
 def choice_words(choice: Choice) -> str:
     """``StreamingLLM, budget 64, sinks 4``: the title up to its colon, and the knobs."""
-    knobs = [f"{field.name} {getattr(choice, field.name)}" for field in fields(choice)]
+    knobs = [f"{field.name} {value_words(getattr(choice, field.name))}" for field in fields(choice)]
     return ", ".join([choice.title.partition(":")[0], *knobs])
+
+
+def value_words(value: object) -> str:
+    """Yes and no as on and off, lists as they are spelled."""
+    return ("on" if value else "off") if isinstance(value, bool) else spell_value(value)
 
 
 def setup_words(setup: Setup) -> str:

@@ -1,0 +1,38 @@
+"""Why a held token is held, as the pages colour it."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvviz.policies import POLICIES, parse_policy
+
+
+@pytest.mark.parametrize(
+    ("policy", "position", "newest", "role"),
+    [
+        ("full", 3, 9, "other"),
+        ("window:budget=4", 8, 9, "recent"),
+        ("streaming:budget=8,sinks=2", 1, 9, "sink"),
+        ("streaming:budget=8,sinks=2", 2, 9, "recent"),
+        ("h2o:budget=8,recent=3,sinks=1", 0, 9, "sink"),
+        ("h2o:budget=8,recent=3", 6, 9, "heavy"),
+        ("h2o:budget=8,recent=3", 7, 9, "recent"),
+        ("tova:budget=4", 8, 9, "heavy"),
+        ("random:budget=4", 2, 9, "other"),
+        ("snapkv:budget=4,observe=2", 1, 3, "other"),  # the prompt of 6 is still being read
+        ("snapkv:budget=4,observe=2", 1, 7, "heavy"),
+        ("snapkv:budget=4,observe=2", 4, 7, "window"),
+        ("snapkv:budget=4,observe=2", 6, 7, "recent"),
+        ("snapkv:budget=64,observe=2", 1, 7, "other"),
+    ],
+)
+def test_roles_by_hand(policy: str, position: int, newest: int, role: str) -> None:
+    assert parse_policy(policy).role_of(position, newest, 6) == role
+
+
+@pytest.mark.parametrize("name", list(POLICIES))
+def test_every_role_has_a_colour(name: str) -> None:
+    from kvviz.figures.theme import HELD_CODES
+
+    roles = {POLICIES[name]().role_of(position, 30, 20) for position in range(31)}
+    assert roles <= set(HELD_CODES)
