@@ -56,6 +56,10 @@ def query_of(view: View, run: Run) -> int:
 def headline(run: Run, layer: int, head: int, query: int) -> str:
     """Which key the chosen query looks at most, and how much."""
     weights = run.trace.maps[layer, head][query]
+    if not np.isfinite(weights).any():
+        return (
+            f"Token {quoted(run, query)} was left out: re-computation reads a sample of the positions of a long text."
+        )
     key = int(np.nanargmax(weights))
     return (
         f"Token {quoted(run, query)} in layer {layer}, head {head} gives {weights[key]:.0%} of its attention to "
@@ -93,7 +97,7 @@ def row_sums(maps: Sequence[NDArray[np.floating]]) -> str:
     """Whether rows sum to one: they must, unless the softmax may abstain."""
     words = []
     for name, weights in zip("AB", maps, strict=True):
-        sums = np.nansum(weights, axis=1)
+        sums = np.nansum(weights[np.isfinite(weights).any(axis=1)], axis=1)
         words.append(f"{name}: {sums.min():.4f} to {sums.max():.4f}")
     return f"Row sums, smallest to largest. {' · '.join(words)}. Blank cells are not in the cache or not visible."
 
@@ -104,11 +108,11 @@ def overview(run: Run, measure: str) -> tuple[NDArray[np.floating], str]:
     series = getattr(trace, measure)
     late = slice(min(trace.prompt_tokens, trace.tokens - 1), None)
     if measure == "sink_mass":
-        return series[..., late].mean(-1), "sink mass"
+        return np.nanmean(series[..., late], -1), "sink mass"
     queries = np.arange(trace.tokens)[late]
     most = np.log(queries + 1) if measure == "entropy" else queries
     share = series[..., late] / np.maximum(most, 1e-9)
-    return np.clip(share, 0, 1).mean(-1), measure.replace("_", " ")
+    return np.nanmean(np.clip(share, 0, 1), -1), measure.replace("_", " ")
 
 
 def choose_place(layer: int, head: int) -> None:

@@ -54,14 +54,21 @@ def most_held(trace: Trace) -> int:
 
 def headline(a: Run, b: Run) -> str:
     """What A saves and what it costs against B, in one sentence."""
-    share = 1 - a.trace.cache_bytes / b.trace.cache_bytes
     loss = mean_loss(a.trace) - mean_loss(b.trace)
     cost = "" if np.isnan(loss) else f", {abs(loss):.3g} nats per token {'worse' if loss >= 0 else 'better'}"
-    saved = "as much cache as" if share == 0 else f"{abs(share):.0%} {'less' if share > 0 else 'more'} cache than"
+    saved = saved_words(a.trace.cache_bytes, b.trace.cache_bytes)
     return (
         f"The model just read {plural(a.trace.tokens, 'token')} remembering at most {most_held(a.trace)} of them: "
         f"{saved} {setup_words(b.trace.setup)}{cost} (policy A: {setup_words(a.trace.setup)})."
     )
+
+
+def saved_words(a_bytes: int, b_bytes: int) -> str:
+    """``75% less cache than``; re-computation has no cache to compare with."""
+    if not a_bytes or not b_bytes:
+        return "as little cache as" if a_bytes == b_bytes else f"{'a' if a_bytes else 'no'} cache, unlike"
+    share = 1 - a_bytes / b_bytes
+    return "as much cache as" if share == 0 else f"{abs(share):.0%} {'less' if share > 0 else 'more'} cache than"
 
 
 def cards(a: Run, b: Run) -> list[tuple[str, str, str]]:
