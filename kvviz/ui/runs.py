@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ TOKENS_ON_A_PAGE = 2048  # longer texts belong to the command line
 MAPS_ANYWAY = 512  # up to so many tokens every page takes the maps of a layer along, and the next page finds them
 BLOCK = 64  # smaller than the command line's: a run that is no longer wanted stops within a fraction of a second
 
+BROKEN_OFF = (Stopped, Cancelled)
 Key = tuple[Any, ...]
 _models: dict[str, Loaded] = {}
 _models_lock = threading.Lock()
@@ -110,6 +112,17 @@ def compute_run(experiment: Experiment, layer: int | None, job: Job) -> Run:
     return Run(trace, shown, tokens.unique_labels(shown, first), first, (*notes, *trace.notes))
 
 
+def logged_run(experiment: Experiment, layer: int | None, job: Job) -> Run:
+    """``compute_run``, with the traceback of what nobody expected in the log."""
+    try:
+        return compute_run(experiment, layer, job)
+    except (ValueError, ModelError, *BROKEN_OFF):
+        raise
+    except Exception:
+        logging.getLogger(__name__).exception("The run of %s failed.", experiment.setup)
+        raise
+
+
 def length_notes(available: int, experiment: Experiment) -> tuple[str, ...]:
     if available < min(experiment.tokens, TOKENS_ON_A_PAGE):
         return (
@@ -138,7 +151,7 @@ def key_for(experiment: Experiment, layer: int, needs_maps: bool) -> Key:
 def jobs_for(owner: str, experiments: list[Experiment], keys: list[Key]) -> list[Job]:
     """One job for each experiment; those computed before are done at once."""
     wanted = [
-        (key, lambda job, e=experiment, layer=key[-1]: compute_run(e, layer, job))
+        (key, lambda job, e=experiment, layer=key[-1]: logged_run(e, layer, job))
         for experiment, key in zip(experiments, keys, strict=True)
     ]
     return WORKER.want(owner, wanted)
@@ -148,7 +161,7 @@ def sentence(error: Exception) -> str:
     """What a page says about a run that failed; a traceback belongs in the log."""
     if isinstance(error, (ValueError, ModelError)):
         return str(error)
-    if isinstance(error, (Stopped, Cancelled)):
+    if isinstance(error, BROKEN_OFF):
         return "This run was stopped because nobody waited for it; change a setting or reload the page."
     return f"The run failed ({type(error).__name__}); the server's log has the details. Another setting may work."
 

@@ -20,6 +20,7 @@ from kvviz.ui.words import plain
 
 QUICK_SECONDS = 0.3  # a run that ends sooner shows no progress, which would only flicker
 POLL_SECONDS = 0.25
+ATTEMPTS = 3  # a shared run may be broken off for another page just as this one joins it
 
 
 def runs_or_last(view: View, experiments: list[Experiment], needs_maps: bool, slot: Any) -> tuple[View, list[Run]]:
@@ -31,9 +32,12 @@ def runs_or_last(view: View, experiments: list[Experiment], needs_maps: bool, sl
     if st.session_state.get("cancelled") == keys:
         return last_shown(slot, "This run was stopped.", needs_maps)
     st.session_state.pop("cancelled", None)
-    jobs = runs.jobs_for(owner(), experiments, keys)
-    wait_for(jobs, keys, slot)
-    error = next((job.error for job in jobs if job.error is not None), None)
+    for attempt in range(ATTEMPTS):
+        jobs = runs.jobs_for(owner(), experiments, keys)
+        wait_for(jobs, keys, slot, attempt)
+        error = next((job.error for job in jobs if job.error is not None), None)
+        if not isinstance(error, runs.BROKEN_OFF):
+            break
     if error is not None:
         return last_shown(slot, runs.sentence(error), needs_maps)
     st.session_state["shown"] = (view, keys)
@@ -47,7 +51,7 @@ def owner() -> str:
     return str(st.session_state["owner"])
 
 
-def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any) -> None:
+def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any, attempt: int) -> None:
     """Wait in the script, in short steps: every step is a point where a newer setting ends this run.
 
     Meanwhile the browser keeps the old figures, greyed.
@@ -56,7 +60,7 @@ def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any) -> None:
         return
     with slot.container():
         bar = st.progress(0.0)
-        st.button("Cancel", key="cancel", on_click=cancel, args=(keys,))
+        st.button("Cancel", key=f"cancel.{attempt}", on_click=cancel, args=(keys,))
     while not all(job.done.is_set() for job in jobs):
         for job in jobs:
             job.seen()
