@@ -61,12 +61,12 @@ def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any, attempt: int) -> N
     with slot.container():
         bar = st.progress(0.0)
         st.button("Cancel", key=f"cancel.{attempt}", on_click=cancel, args=(keys,))
-    while not all(job.done.is_set() for job in jobs):
+    while pending := [job for job in jobs if not job.done.is_set()]:
         for job in jobs:
             job.seen()
         share, message = progress_of(jobs)
         bar.progress(share, text=plain(message[:1].upper() + message[1:]))
-        next(job for job in jobs if not job.done.is_set()).done.wait(POLL_SECONDS)
+        pending[0].done.wait(POLL_SECONDS)
     slot.empty()
 
 
