@@ -20,6 +20,8 @@ from kvviz.ui import runs
 from kvviz.ui.state import HEAD, LAYER, PASTE, UPLOAD, View, kept, knob_key, setting
 
 POSITION_WORDS = {"original": "original (as in the text)", "slot": "slot (rank in the cache)"}
+SEED_LIMIT = 2**31 - 1
+SEED_WORDS = "One seed for all that is drawn by chance: changing it sets the seed of random eviction under A and B."
 SOFTMAX_WORDS = {"standard": "standard (sums to 1)", "off_by_one": "off by one (may abstain)"}
 
 
@@ -166,7 +168,17 @@ class Sidebar:
         left, right = st.columns(2)
         layer = left.number_input("Layer", 0, 511, **kept("layer", LAYER))
         head = right.number_input("Query head", 0, 511, **kept("head", HEAD))
+        seed = st.number_input(
+            "Seed", 0, SEED_LIMIT, help=SEED_WORDS, on_change=seed_both_sides, **kept("s.seed", View().experiment.seed)
+        )
+        setting("s.seed", seed)
         return int(setting("layer", layer)), int(setting("head", head))
+
+
+def seed_both_sides() -> None:
+    """A new seed is the seed of random eviction under A and B; each may still be given its own."""
+    for side in "ab":
+        st.session_state[knob_key(side, "policy", "seed")] = st.session_state["s.seed"]
 
 
 def numbers_in(name: str, listed: str) -> tuple[int, ...]:
