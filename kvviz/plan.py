@@ -91,21 +91,11 @@ class Group:
         limit = self.limit(newest)
         if limit is None or alive.shape[-1] <= limit:
             return alive
-        keep = self.policy.keep(self.view(positions.gather(-1, alive), newest, limit))
+        held = positions.gather(-1, alive)
+        keep = self.policy.keep(self.context.view(held, newest, self.layer_axis, self.head_axis, limit))
         # Heads hold different tokens, so the window may take one from some heads only; it makes room for the newcomer
         # there, and the policy chooses in the others.
         return drop(alive, torch.where(is_within.all(-1, keepdim=True), keep, is_within), leaves_at, newest)
-
-    def view(self, held: Tensor, newest: int, limit: int) -> View:
-        return View(
-            positions=held,
-            newest=newest,
-            layer=self.layer_axis,
-            head=self.head_axis,
-            layers=self.context.layers,
-            prompt_tokens=self.context.prompt_tokens,
-            limit=limit,
-        )
 
 
 @dataclass(frozen=True)
@@ -118,6 +108,10 @@ class PlanContext:
 
     def moment(self, newest: int, layer: int) -> Moment:
         return Moment(newest, layer, self.layers, self.prompt_tokens)
+
+    def view(self, positions: Tensor, newest: int, layer: Tensor, head: Tensor, limit: int, **seen: Tensor) -> View:
+        """What a policy is shown; ``seen`` is what attention it may read."""
+        return View(positions, newest, layer, head, self.layers, self.prompt_tokens, limit, **seen)
 
 
 def drop(alive: Tensor, keep: Tensor, leaves_at: Tensor, newest: int) -> Tensor:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from kvviz.plan import STILL_THERE, BlockPlan, PlanContext
-from kvviz.policies import Policy, View
+from kvviz.policies import Policy
 
 # Weights (H, G, r, m) of some rows: (rows, slots alive (H, m), their positions (H, m), which a row sees (H, r, m)).
 Weigh = Callable[[slice, Tensor, Tensor, Tensor], Tensor]
@@ -115,7 +115,9 @@ class Walk:
         limit = self.limit(newest)
         if self.policy.decides_after is not is_after or limit is None or step.alive.shape[1] <= limit:
             return
-        keep = self.policy.keep(self.view(step.held, newest, limit))
+        assert self.received is not None and self.rows is not None
+        seen = {"received": self.received, "rows": self.rows}
+        keep = self.policy.keep(self.context.view(step.held, newest, self.layer_axis, self.head_axis, limit, **seen))
         # the window may have taken one from some heads only: it makes room for the newcomer there
         keep = torch.where(is_within.all(1, keepdim=True), keep, is_within)
         self.drop(step, keep, newest + is_after, newest)
@@ -128,19 +130,6 @@ class Walk:
         self.received = self.received[keep].view(heads, count)
         every = keep[:, None].expand(self.rows.shape)
         self.rows = self.rows[every].view(heads, -1, count)
-
-    def view(self, held: Tensor, newest: int, limit: int) -> View:
-        return View(
-            positions=held,
-            newest=newest,
-            layer=self.layer_axis,
-            head=self.head_axis,
-            layers=self.context.layers,
-            prompt_tokens=self.context.prompt_tokens,
-            limit=limit,
-            received=self.received,
-            rows=self.rows,
-        )
 
 
 class Step:
