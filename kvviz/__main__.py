@@ -37,8 +37,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     try:
         print(json.dumps(answer) if arguments.json else readable(answer))
+        sys.stdout.flush()
     except BrokenPipeError:
         sys.stderr.close()  # the reader has seen enough
+    except OSError as error:
+        print(f"kvviz: the answer cannot be written: {error.strerror}.", file=sys.stderr)
+        return 2
     return 0
 
 

@@ -171,9 +171,10 @@ def read_text(path: str) -> str:
 
 def token_ids_of(path: str) -> list[int]:
     """A JSON list of whole numbers."""
+    content = read_bytes(path)
     try:
-        ids = json.loads(read_bytes(path))
-    except ValueError:
+        ids = json.loads(content)
+    except (ValueError, RecursionError):
         ids = None
     if not isinstance(ids, list) or not all(type(i) is int for i in ids):
         raise ValueError(f"{path!r} must hold one JSON list of whole token numbers, such as [1, 2, 3].")

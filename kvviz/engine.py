@@ -179,7 +179,10 @@ class Pass:
 
     def notes(self) -> list[str]:
         """Sentences about this run that a reader of its numbers must know."""
-        return []
+        trained = getattr(self.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
+        if trained is None or self.fed <= trained:
+            return []
+        return [f"The text has {self.fed} tokens; the model was trained on positions up to {trained} only."]
 
     @property
     def cache_bytes(self) -> int:

@@ -12,8 +12,8 @@ from transformers import PreTrainedModel
 from kvviz.engine import Pass
 from kvviz.experiment import Setup
 from kvviz.recompute import RecomputePass
-from kvviz.replay import BLOCK, Cancelled, checked_ids, clock, open_pass, recorder_for, token_losses, traced
-from kvviz.trace import Trace
+from kvviz.replay import BLOCK, checked_ids, clock, open_pass, recorder_for, token_losses, traced
+from kvviz.trace import Cancelled, Trace
 
 
 def generate(
@@ -39,7 +39,7 @@ def generate(
     ``token_ids``, lifetimes and cache are those of the processed tokens, ``chosen`` has all the new ones.
     """
     ids = checked_ids(model, prompt_ids)
-    check_sampling(max_new_tokens, temperature, top_p)
+    check_sampling(max_new_tokens, temperature, top_p, seed)
     recorder = recorder_for(model, len(ids) + max_new_tokens, sinks, maps) if measure or maps else None
     run = open_pass(model, setup, len(ids), recorder)
     generator = torch.Generator(device="cpu").manual_seed(seed)
@@ -102,7 +102,9 @@ def choose(logits: Tensor, temperature: float, top_p: float, generator: torch.Ge
     return int(order[torch.multinomial(shares, 1, generator=generator)])
 
 
-def check_sampling(max_new_tokens: int, temperature: float, top_p: float) -> None:
+def check_sampling(max_new_tokens: int, temperature: float, top_p: float, seed: int) -> None:
+    if not 0 <= seed < 2**31:
+        raise ValueError(f"seed={seed} must be a whole number from 0 to {2**31 - 1}.")
     if max_new_tokens < 1:
         raise ValueError(f"max_new_tokens={max_new_tokens} must be at least 1.")
     if not 0 <= temperature < float("inf"):

@@ -148,8 +148,8 @@ def suggestion(word: str, choices: Iterable[str]) -> str:
     """``did you mean …? The choices are …``"""
     names = list(choices)
     close = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.5)
-    likely = f"did you mean {close[0]!r}? " if close else ""
-    return f"{likely}The choices are: {', '.join(names) or 'none'}."
+    listed = f"he choices are: {', '.join(names)}." if names else "here is none to set."
+    return f"did you mean {close[0]!r}? T{listed}" if close else f"t{listed}"
 
 
 def describe_knobs(cls: type[Choice]) -> list[dict[str, Any]]:

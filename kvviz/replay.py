@@ -15,13 +15,9 @@ from kvviz.engine import Pass
 from kvviz.experiment import Setup
 from kvviz.measures.attention import AttentionRecorder
 from kvviz.recompute import RecomputePass
-from kvviz.trace import Trace
+from kvviz.trace import Cancelled, Trace
 
 BLOCK = 256
-
-
-class Cancelled(Exception):
-    """The run was asked to stop; nothing of it is kept."""
 
 
 def replay(

@@ -14,6 +14,10 @@ Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
 
 
+class Cancelled(Exception):
+    """A run was asked to stop; nothing of it is kept."""
+
+
 @dataclass(frozen=True, eq=False)
 class Trace:
     """What one run of a model over T tokens did. L layers, A query heads, H KV heads, Q = T queries, D head size.

@@ -5,7 +5,8 @@ import torch
 
 from kvviz.engine import Pass
 from kvviz.experiment import Setup, parse_setup
-from kvviz.replay import Cancelled, replay
+from kvviz.replay import replay
+from kvviz.trace import Cancelled
 from tests.tiny import NAMES, some_ids, stock, tiny
 
 IDS = some_ids(40).tolist()

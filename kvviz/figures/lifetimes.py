@@ -122,7 +122,7 @@ def lay_axes(fig: go.Figure, names: Sequence[str], count: int, count_from: int) 
     # plotly backs the spike with white where the ground is clear, which glares on a dark page
     edges = {"range": [-0.5, len(names) - 0.5]}
     fig.update_xaxes(token_axis(len(names), "token (position, text)", tickangle=-90, showspikes=False, **edges))
-    title = {"text": "step (tokens read so far)", "standoff": 8}
+    title = {"text": "step (number of the token just read)", "standoff": 8}
     fig.update_yaxes(
         bare() | step_ticks(count) | {"title": title, "range": [count - 0.5 + count_from, count_from - 0.5]}
     )

@@ -130,7 +130,9 @@ def line_frame(
     """Axes, prompt mark, legend and frame of a line figure."""
     length = max((len(trace["y"]) for trace in fig.data), default=0)
     ticks = step_ticks(length) | ({"range": [count_from - 0.5, count_from + 0.5]} if length == 1 else {})
-    fig.update_xaxes(title=f"{x_title} (tokens read so far)" if x_title == "step" else x_title, **bare(), **ticks)
+    fig.update_xaxes(
+        title=f"{x_title} (number of the token just read)" if x_title == "step" else x_title, **bare(), **ticks
+    )
     fig.update_yaxes(**bare() | {"showgrid": True, "gridcolor": "rgba(128,128,128,0.22)"})
     if prompt_tokens is not None and 0 < prompt_tokens < length:
         mark_prompt(fig, prompt_tokens - 0.5 + count_from)

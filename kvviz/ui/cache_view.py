@@ -37,7 +37,7 @@ IDEAS = (
         {**TOY, "policy": "rolling:budget=4", "b_policy": "window:budget=4"},
     ),
     (
-        "Sinks or the same room for recent tokens",
+        "Sinks or more recent tokens",
         "Both hold 64 tokens. Compare their loss on the Start page.",
         {"text": "story", "tokens": "256", "policy": "streaming:budget=64,sinks=4", "b_policy": "window:budget=64"},
     ),

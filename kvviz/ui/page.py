@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -91,7 +92,9 @@ def open_page(name: str, question: str, intro: str = "") -> Page:
             st.page_link(path, label=title, query_params=view.words())
     with st.sidebar:
         model_card(view.experiment.model)
-        st.caption("The address bar holds every setting: copy it to share exactly this picture.")
+        with st.expander("Copy link"):
+            st.code(link_to(view), language=None, wrap_lines=True)
+            st.caption("The address bar holds the same: every setting, so that others see exactly this picture.")
     st.title(question, anchor=False)
     if intro:
         st.markdown(intro)
@@ -99,8 +102,13 @@ def open_page(name: str, question: str, intro: str = "") -> Page:
     for note in st.session_state.pop("link_notes", []):
         messages.warning(plain(note))
     for problem in sidebar.problems:
-        messages.warning(f"{plain(problem)} The picture shows the last settings that worked.")
+        messages.warning(plain(problem))
     return Page(view, st.container())
+
+
+def link_to(view: View) -> str:
+    """The page's address with every setting in it."""
+    return f"{(st.context.url or '').partition('?')[0]}?{urlencode(view.words())}"
 
 
 def change_view(view: View, change: dict[str, str]) -> None:

@@ -16,8 +16,7 @@ from kvviz import texts, tokens
 from kvviz.experiment import Experiment, Text
 from kvviz.figures.lifetimes import role_codes
 from kvviz.models import Loaded, ModelError, choose_device, choose_dtype, load
-from kvviz.replay import Cancelled, replay
-from kvviz.trace import Trace
+from kvviz.trace import Cancelled, Trace
 from kvviz.ui.jobs import Job, Stopped, Worker
 from kvviz.ui.words import plural, setup_words
 
@@ -87,6 +86,9 @@ def token_ids(name: str, content: str) -> tuple[int, ...]:
 
 def compute_run(experiment: Experiment, layer: int | None, job: Job) -> Run:
     """Replay the experiment with all measures, and with the maps of one layer where asked."""
+    # transformers takes seconds to import: the controls are there before it is
+    from kvviz.replay import replay
+
     loaded = loaded_model(experiment.model, job.tell)  # loading is never broken off: the next job needs it too
     ids = token_ids(experiment.model, experiment.text.content)
     notes = length_notes(len(ids), experiment)

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from streamlit.web import cli
 
-from kvviz.ui.page import warm
-
 APP = Path(__file__).parent.parent.parent / "app.py"
 
 
@@ -26,6 +24,9 @@ def main() -> None:
 def warm_quietly() -> None:
     """A failure here is shown by the page itself, in a sentence; the server starts all the same."""
     try:
+        # imported here, beside the server and not before it: the port answers while torch and the model load
+        from kvviz.ui.page import warm
+
         warm()
     except Exception as error:
         print(f"kvviz: {error}", file=sys.stderr)

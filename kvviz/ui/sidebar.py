@@ -95,7 +95,7 @@ class Sidebar:
     def fall_back(self, what: str, problem: str, otherwise: Any) -> Any:
         """Say what is wrong, and go on with what was right before."""
         st.error(problem)
-        self.problems.append(problem)
+        self.problems.append(f"{problem} Until then the picture shows what was set before.")
         return st.session_state["good"].get(what, otherwise)
 
     def length(self) -> tuple[int, int | None]:
@@ -152,6 +152,8 @@ class Sidebar:
         if isinstance(default, bool):
             return bool(setting(key, st.toggle(label, **kept(key, default))))
         low, high = row["low"], row["high"]
+        if side == "b" and row["name"] == "budget":
+            default = setting(knob_key("a", kind, "budget"), default)  # equal budgets are the natural comparison
         self.put_within(key, lambda number: None if number is None else min(max(int(number), low), high))
         # a field and not a slider: on one that reaches a million nobody could aim at 4
         return setting(

@@ -55,12 +55,18 @@ def most_held(trace: Trace) -> int:
 def headline(a: Run, b: Run) -> str:
     """What A saves and what it costs against B, in one sentence."""
     loss = mean_loss(a.trace) - mean_loss(b.trace)
-    cost = "" if np.isnan(loss) else f", {abs(loss):.3g} nats per token {'worse' if loss >= 0 else 'better'}"
+    cost = "" if np.isnan(loss) else f", {loss_words(loss)}"
     saved = saved_words(a.trace.cache_bytes, b.trace.cache_bytes)
     return (
         f"The model just read {plural(a.trace.tokens, 'token')} remembering at most {most_held(a.trace)} of them: "
         f"{saved} {setup_words(b.trace.setup)}{cost} (policy A: {setup_words(a.trace.setup)})."
     )
+
+
+def loss_words(loss: float) -> str:
+    if abs(loss) < 5e-4:  # what the third digit would show, and float order may make
+        return "the same loss"
+    return f"{abs(loss):.3g} nats per token {'worse' if loss > 0 else 'better'}"
 
 
 def saved_words(a_bytes: int, b_bytes: int) -> str:

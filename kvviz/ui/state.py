@@ -151,6 +151,7 @@ def take_url(page: str) -> None:
 def ask_for_text(word: str, view: View, notes: list[str]) -> None:
     """Where a link's text is known by its hash alone, open the field to paste it, which goes on asking."""
     is_missing = word.startswith("sha256:") and view.experiment.text.spell() != word
+    st.session_state["asked_word"] = word
     st.session_state["asked"] = next(note for note in notes if "paste or upload" in note) if is_missing else ""
     if is_missing:
         notes.remove(st.session_state["asked"])  # the field says it
@@ -169,6 +170,8 @@ def was_changed_here() -> bool:
 def write_url(view: View) -> None:
     """Put the view into the address bar, which makes one history entry: Back undoes one change."""
     query, shown = view.words(), dict(st.query_params)
+    if st.session_state.get("asked") and setting("s.text", "") == PASTE and not setting("s.paste", ""):
+        query["text"] = st.session_state["asked_word"]  # until it is pasted, the link goes on naming it
     is_first_picture = replace(view, experiment=replace(view.experiment, dtype=None)) == View()
     if shown != query and (shown or not is_first_picture):
         st.query_params.from_dict(query)

@@ -65,7 +65,7 @@ def serve(command: list[str]) -> Iterator[str]:
         process.wait(20)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server() -> Iterator[str]:
     """The app as ``make run`` starts it."""
     yield from serve([sys.executable, "-m", "kvviz.ui.serve"])
@@ -77,7 +77,7 @@ def fresh_server() -> Iterator[str]:
     yield from serve([sys.executable, "-m", "streamlit", "run", "app.py"])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
