@@ -12,7 +12,7 @@ from kvviz.generate import generate
 from kvviz.policies import POLICIES
 from kvviz.replay import replay
 
-TOKENS, BUDGET, ROUNDS = 512, 128, 5
+TOKENS, BUDGET, ROUNDS = 512, 128, 3
 PROMPT, NEW_TOKENS = 256, 96
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from kvviz.models import DEFAULT_MODEL, MODELS, ModelError, is_ready, load
+from kvviz.models import DEFAULT_MODEL, MODELS, ModelError, choose_device, is_ready, load
 
 
 def main() -> int:
     """Prepare the model unless it is ready; return 0, or 2 after one sentence on standard error."""
     try:
+        choose_device()  # a wrong KVVIZ_DEVICE is said at once, before anything is served
         if not is_ready(MODELS[DEFAULT_MODEL]):
             print(load(progress=_report).origin, file=sys.stderr)
     except ModelError as error:

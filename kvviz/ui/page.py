@@ -51,7 +51,7 @@ class Page:
         """
         notes, slot = st.container(), st.empty()
         self.view, (a, b) = waiting.runs_or_last(self.view, self.sides, maps, slot)
-        for note in dict.fromkeys((*a.notes, *b.notes)):
+        for note in dict.fromkeys((*a.notes, *b.notes, *place_notes(self.view, a))):
             notes.caption(note)
         return a, b
 
@@ -104,6 +104,15 @@ def open_page(name: str, question: str, intro: str = "") -> Page:
     for problem in sidebar.problems:
         messages.warning(plain(problem))
     return Page(view, st.container())
+
+
+def place_notes(view: View, run: Run) -> list[str]:
+    """A sentence where the link asks for a layer or head that this model does not have."""
+    assert run.trace.sink_mass is not None
+    layers, heads, _ = run.trace.sink_mass.shape
+    if view.layer < layers and view.head < heads:
+        return []
+    return [f"This model has layers 0–{layers - 1} and query heads 0–{heads - 1}; the nearest ones are shown."]
 
 
 def link_to(view: View) -> str:

@@ -96,7 +96,6 @@ def compute_run(experiment: Experiment, layer: int | None, job: Job) -> Run:
     config = loaded.model.config.get_text_config(decoder=True)
     if layer is not None and layer >= config.num_hidden_layers:
         layer = config.num_hidden_layers - 1
-        notes = (*notes, f"This model has layers 0 to {layer}; the last one is shown.")
     doing = f"{loaded.card.title} reads {plural(len(ids), 'token')} under {setup_words(experiment.setup)}"
     trace = replay(
         loaded.model,
