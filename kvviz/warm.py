@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from kvviz.models import DEFAULT_MODEL, MODELS, ModelError, choose_device, is_ready, load
@@ -10,7 +11,8 @@ from kvviz.models import DEFAULT_MODEL, MODELS, ModelError, choose_device, is_re
 def main() -> int:
     """Prepare the model unless it is ready; return 0, or 2 after one sentence on standard error."""
     try:
-        choose_device()  # a wrong KVVIZ_DEVICE is said at once, before anything is served
+        if os.environ.get("KVVIZ_DEVICE"):  # a wrong one is said before anything is served; asking costs torch's import
+            choose_device()
         if not is_ready(MODELS[DEFAULT_MODEL]):
             print(load(progress=_report).origin, file=sys.stderr)
     except ModelError as error:
