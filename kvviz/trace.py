@@ -41,7 +41,6 @@ class Trace:
     mean_distance: Floats | None = None  # (L, A, Q) positions between query and key, weighted by attention
     received: Floats | None = None  # (L, A, T) attention each key got from all queries together
     maps: Mapping[tuple[int, int], Floats] = field(default_factory=dict)  # (layer, query head) → (Q, T), NaN = not seen
-    near_ties: int = 0  # evictions decided by scores less than 1e-5 apart, where float order may choose otherwise
     chosen: Ints | None = None  # generated only: the new tokens; the last one was chosen but not processed
     ttft_seconds: float | None = None  # generated only: time to the first new token
     tokens_per_second: float | None = None  # generated only: after the first new token
