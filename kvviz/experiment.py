@@ -207,12 +207,14 @@ def number_parser(name: str, low: int, high: int) -> Callable[[str], int]:
     return parse_number
 
 
-def attempt(notes: list[str], values: dict[str, Any], name: str, parser: Callable[[str], Any], word: str) -> None:
+def attempt(
+    notes: list[str], values: dict[str, Any], name: str, parser: Callable[[str], Any], word: str, whose: str = ""
+) -> None:
     """Put the parsed word into ``values``, or a sentence into ``notes``."""
     try:
         values[name] = parser(word)
     except ValueError as error:
-        notes.append(f"{error} The default is used instead.")
+        notes.append(f"{whose}{error} The default is used instead.")
 
 
 def setup_query(setup: Setup, prefix: str = "") -> dict[str, str]:
@@ -228,5 +230,5 @@ def setup_from_query(
     values: dict[str, Any] = {}
     for name, parser in SETUP_PARSERS.items():
         if prefix + name in query:
-            attempt(notes, values, name, parser, query[prefix + name])
+            attempt(notes, values, name, parser, query[prefix + name], "B: " if prefix else "")
     return replace(default or Setup(), **values)

@@ -51,7 +51,8 @@ with left:
     )
 with right:
     title = f"A − B, layer {layer}, head {head}"
-    show(difference_map(maps[0], maps[1], a.labels, title=title, limit=look.CELLS), "difference")
+    left_out = 4 if scale == "no_sinks" else 0
+    show(difference_map(maps[0], maps[1], a.labels, title=title, limit=look.CELLS, sinks=left_out), "difference")
     st.subheader("One query over the text", anchor=False)
     st.caption(look.query_words(a, layer, head, query))
     st.session_state["strip"] = query

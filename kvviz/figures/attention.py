@@ -125,24 +125,29 @@ def difference_map(
     title: str = "A − B",
     first_query: int = 0,
     limit: int = LIMIT,
+    sinks: int = 0,
 ) -> go.Figure:
     """Where A gives more weight than B (blue) and where less (orange), both (Q, T); blank unless both could look.
 
     The colour grows with the square root of the difference, the same on both sides, up to ``top`` (default: the
-    largest difference), because a few large differences would leave the others invisible.
+    largest difference), because a few large differences would leave the others invisible; ``sinks`` first keys, where
+    the largest ones usually are, can be left out.
     """
     if a.shape != b.shape:
         raise ValueError(f"A {a.shape} and B {b.shape} must have the same number of queries and keys.")
-    difference = np.asarray(a, dtype=np.float32) - np.asarray(b, dtype=np.float32)
+    difference = without_sinks(np.asarray(a, dtype=np.float32) - np.asarray(b, dtype=np.float32), sinks)
     largest = float(np.nanmax(np.abs(difference))) if np.isfinite(difference).any() else 0.0
     top = top or largest or 1.0
     pooled, factor = pool(difference, limit, how="mean")
     hover = "query %{y}<br>key %{x}<br>A − B %{z:+.3~g}<extra></extra>"
     shading: dict[str, Any] = {"zmin": -top, "zmax": top, "colorscale": bent(theme.DIVERGING), "hovertemplate": hover}
     fig = go.Figure([go.Heatmap(**cells(pooled, labels, first_query, factor), **shading), difference_bar(top)])
+    if sinks:
+        mark_columns(fig, sinks / factor)
     alt = f"Attention of A minus attention of B; the largest difference of one weight is {largest:.3g}."
-    notice = pool_notice(factor, "the mean of them.")
-    return map_frame(fig, pooled.shape, "difference", alt, title, notice, "weight in A minus weight in B")
+    notices = [f"The first {plural(sinks, 'key')} left out." if sinks else "", pool_notice(factor, "the mean of them.")]
+    bar_title = "weight in A minus weight in B (square-root scale)"
+    return map_frame(fig, pooled.shape, "difference", alt, title, " ".join(filter(None, notices)), bar_title)
 
 
 def difference_bar(top: float) -> go.Scatter:

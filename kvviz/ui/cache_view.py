@@ -16,7 +16,7 @@ from kvviz.figures.tabular import csv_of
 from kvviz.policies.rolling import Rolling
 from kvviz.ui.runs import Run
 from kvviz.ui.state import View
-from kvviz.ui.words import listed, plural, setup_words
+from kvviz.ui.words import joined, listed, plural, setup_words
 
 FEW_TOKENS = 24  # up to so many the steps are written out, one by one
 TOY = {"text": "toy", "tokens": "12"}
@@ -81,7 +81,7 @@ def headline(run: Run, layer: int, head: int) -> str:
     if len(held) == trace.tokens:
         return f"{start} {'its only token' if last == 0 else f'all {trace.tokens} tokens'}: nothing has been evicted."
     roles = Counter(trace.setup.policy.role_of(int(position), last, trace.prompt_tokens) for position in held)
-    why = " and ".join(role_words(role, count) for role, count in roles.items())
+    why = joined([role_words(role, count) for role, count in roles.items()])
     return f"{start} {len(held)} of {trace.tokens} tokens: {why} (policy A: {setup_words(trace.setup)})."
 
 

@@ -37,7 +37,7 @@ class Sidebar:
             tokens, prompt_tokens = self.length()
             setup = self.setup("a", "Policy A", View().experiment.setup)
             versus = self.setup("b", "Compare with B", View().versus)
-            layer, head = self.place()
+            layer, head, seed = self.place()
         model = setting("s.model", DEFAULT_MODEL)
         experiment = Experiment(
             setup=setup,
@@ -47,7 +47,7 @@ class Sidebar:
             model=model,
             dtype=dtype_here(model),
             generate_tokens=setting("s.generate", 0),
-            seed=setting("s.seed", 0),
+            seed=seed,
         )
         looks = {name: setting(name, getattr(View(), name)) for name in ("query", "scale", "measure")}
         return View(experiment, versus, layer, head, **looks)
@@ -100,17 +100,23 @@ class Sidebar:
 
     def length(self) -> tuple[int, int | None]:
         left, right = st.columns(2)
-        tokens = left.number_input("Tokens", 1, TOKENS_LIMIT, step=16, **kept("s.tokens", 256))
-        prompt = right.number_input(
-            "Prompt ends after", 1, TOKENS_LIMIT, **kept("s.prompt", None), placeholder="half", step=1
-        )
-        tokens, prompt = setting("s.tokens", tokens), setting("s.prompt", prompt)
+        tokens = self.whole(left, "Tokens", "s.tokens", View().experiment.tokens, 1, TOKENS_LIMIT, step=16)
+        prompt = self.whole(right, "Prompt ends after", "s.prompt", None, 1, TOKENS_LIMIT, placeholder="half")
         if prompt is not None and prompt > tokens:
             problem = f"The prompt cannot end after {prompt} of {tokens} tokens; half of them is used."
             st.error(problem)
             self.problems.append(problem)
             prompt = None
         return tokens, prompt
+
+    def whole(self, place: Any, label: str, key: str, default: Any, low: int, high: int, **looks: Any) -> Any:
+        """A field for one of the page's own numbers; the last good one stays while it holds no whole number."""
+        try:
+            number = whole_number(place, label, key, default, low, high, **looks)
+        except ValueError as error:
+            return self.fall_back(key, str(error), default)
+        st.session_state["good"][key] = number
+        return number
 
     def setup(self, side: str, label: str, default: Setup) -> Setup:
         """One side's five choices; the four that are seldom changed are folded."""
@@ -154,11 +160,9 @@ class Sidebar:
         low, high = row["low"], row["high"]
         if side == "b" and row["name"] == "budget":
             default = setting(knob_key("a", kind, "budget"), default)  # equal budgets are the natural comparison
-        self.put_within(key, lambda number: None if number is None else min(max(int(number), low), high))
+        self.put_within(key, lambda number: None if number is None else min(max(number, low), high))
         # a field and not a slider: on one that reaches a million nobody could aim at 4
-        return setting(
-            key, st.number_input(label, low, high, step=1, placeholder="by the budget", **kept(key, default))
-        )
+        return whole_number(st, label, key, default, low, high, placeholder="by the budget")
 
     def put_within(self, key: str, moved: Callable[[Any], Any]) -> None:
         """Another choice may have allowed more under the same name."""
@@ -166,15 +170,24 @@ class Sidebar:
         if value is not None and moved(value) != value:
             st.session_state[key] = moved(value)
 
-    def place(self) -> tuple[int, int]:
+    def place(self) -> tuple[int, int, int]:
         left, right = st.columns(2)
-        layer = left.number_input("Layer", 0, 511, **kept("layer", LAYER))
-        head = right.number_input("Query head", 0, 511, **kept("head", HEAD))
-        seed = st.number_input(
-            "Seed", 0, SEED_LIMIT, help=SEED_WORDS, on_change=seed_both_sides, **kept("s.seed", View().experiment.seed)
-        )
-        setting("s.seed", seed)
-        return int(setting("layer", layer)), int(setting("head", head))
+        layer = self.whole(left, "Layer", "layer", LAYER, 0, 511)
+        head = self.whole(right, "Query head", "head", HEAD, 0, 511)
+        looks = {"help": SEED_WORDS, "on_change": seed_both_sides}
+        return layer, head, self.whole(st, "Seed", "s.seed", View().experiment.seed, 0, SEED_LIMIT, **looks)
+
+
+def whole_number(
+    place: Any, label: str, key: str, default: Any, low: int, high: int, *, step: int = 1, **looks: Any
+) -> Any:
+    """A number field whose fractions are refused in a sentence: Streamlit's own for integers cuts 20.7 to 20."""
+    limits = {"min_value": float(low), "max_value": float(high), "step": float(step), "format": "%g"}
+    number = setting(key, place.number_input(label, **limits, **looks, **kept(key, default)))
+    if number is None or float(number).is_integer():
+        return None if number is None else int(number)
+    name = label.partition(":")[0]
+    raise ValueError(f"{name}={number:g} must be a whole number from {low} to {high}.")
 
 
 def seed_both_sides() -> None:

@@ -10,7 +10,7 @@ from kvviz.figures.frame import plural
 from kvviz.knobs import Choice, spell_value
 
 COUNTS_FROM_ONE = "(counted from 1, as the papers do; other texts here count from 0)"
-__all__ = ["COUNTS_FROM_ONE", "choice_words", "listed", "plain", "plural", "setup_words", "spans"]
+__all__ = ["COUNTS_FROM_ONE", "choice_words", "joined", "listed", "plain", "plural", "setup_words", "spans"]
 
 
 def choice_words(choice: Choice) -> str:
@@ -41,6 +41,11 @@ def setup_words(setup: Setup) -> str:
 def listed(numbers: Sequence[int]) -> str:
     """``[4, 5, 6, 7]``, as the papers write a cache."""
     return f"[{', '.join(map(str, numbers))}]"
+
+
+def joined(parts: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
 def spans(numbers: Sequence[int]) -> str:

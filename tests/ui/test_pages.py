@@ -204,3 +204,15 @@ def test_a_bad_upload_is_one_sentence(data: bytes, sentence: str) -> None:
     checked(at).file_uploader(key="upload").upload("notes.txt", data, "text/plain")
     checked(at)
     assert sentence in said(at) and numbers(at) == before
+
+
+@pytest.mark.parametrize("field", ["a.policy.budget", "s.tokens", "s.prompt", "layer", "s.seed"])
+def test_a_fraction_in_a_number_field_is_refused_in_a_sentence(field: str) -> None:
+    at = opened(PAGES[2], **SHORT, policy="window:budget=7", b_policy="random:budget=7", prompt_tokens="20")
+    before = numbers(at)
+    at.number_input(key=field).set_value(5.7)
+    checked(at)
+    assert "=5.7 must be a whole number from " in said(at) and numbers(at) == before
+    at.number_input(key=field).set_value(6)
+    checked(at)
+    assert "must be a whole number" not in said(at) and numbers(at) != before

@@ -59,7 +59,8 @@ class TokenStrip {
     const focused = this.box.getRootNode().activeElement;
     rove(chips, chips.includes(focused) ? focused : (chips[query] ?? chips[0]));
     this.tell(null);
-    if (this.seen !== query) reveal(this.box, chips[query]);
+    // a fresh strip shows the text's beginning, where the sinks are
+    if (this.seen !== undefined && this.seen !== query) reveal(this.box, chips[query]);
     this.seen = query;
   }
 
