@@ -63,7 +63,7 @@ class Dilated(Pattern):
     A list of dilations gives each KV head its own, in turn. Source: Longformer (2020), its causal half.
     """
 
-    title = "Dilated window: every d-th of the latest"
+    title = "Dilated window: every d-th"
     source = LONGFORMER
     window: int = knob(64, "keys a query sees", 1, BUDGET_LIMIT)
     dilation: tuple[int, ...] = numbers((2,), "distance between them; several with / go by KV head", 1, 4096)
@@ -82,7 +82,7 @@ class Global(Pattern):
     j sees t when t − w < j, or j ∈ G, or t ∈ G. Source: Longformer (2020), its causal half.
     """
 
-    title = "Global tokens and a sliding window"
+    title = "Global tokens + sliding window"
     source = LONGFORMER
     window: int = knob(64, "keys a query sees beside the global ones", 1, BUDGET_LIMIT)
     tokens: tuple[int, ...] = numbers((0,), "positions that are global, with /", 0, BUDGET_LIMIT)
@@ -101,7 +101,7 @@ class Layered(Pattern):
     Source: Longformer (2020) for windows by layer, Gemma 2 and 3 (2024, 2025) for hybrids.
     """
 
-    title = "Layered: windows by layer, some layers full"
+    title = "Layered: windows by layer"
     source = LONGFORMER + "; Gemma Team, Gemma 3 Technical Report, 2025"
     is_alike = False
     window: int = knob(64, "keys a query sees in a windowed layer", 1, BUDGET_LIMIT)

@@ -25,7 +25,7 @@ class AttentionWindow(Policy):
     such a window. Departures: sums of weights instead of counts; scores per KV head; evicting at every token.
     """
 
-    title = "Attention window: what the latest queries looked at"
+    title = "Attention window: recent votes"
     source = "Liu et al., Scissorhands: Exploiting the Persistence of Importance Hypothesis, 2023"
     reads_attention = True
     differs = True

@@ -26,7 +26,7 @@ class H2O(Policy):
     eviction also inside the prompt, and never a look at later queries (the authors' evaluation code takes them).
     """
 
-    title = "H2O: heavy hitters and the latest tokens"
+    title = "H2O: heavy hitters + latest"
     source = "Zhang et al., H2O: Heavy-Hitter Oracle for Efficient Generative Inference of Large Language Models, 2023"
     reads_attention = True
     differs = True

@@ -22,7 +22,7 @@ class Pyramidkv(Snapkv):
     Departures: those of ``snapkv``; the rounding (the authors' floors keep up to 8 % more than asked).
     """
 
-    title = "PyramidKV: SnapKV with more room in lower layers"
+    title = "PyramidKV: more in lower layers"
     source = "Cai et al., PyramidKV: Dynamic KV Cache Compression based on Pyramidal Information Funneling, 2024"
     beta: int = knob(20, "how steep: highest layer keeps 1/beta", 1, 1000)
 

@@ -20,7 +20,7 @@ class Random(Policy):
     here at every token.
     """
 
-    title = "Random: a fixed random rank per token"
+    title = "Random: a random rank per token"
     source = "NVIDIA, kvpress: RandomPress, 2024"
     differs = True
     budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)

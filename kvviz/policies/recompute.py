@@ -21,7 +21,7 @@ class Recompute(Policy):
     B counts the newest token; for long texts a sample of the positions is computed, and the number is shown.
     """
 
-    title = "Re-computation: no cache, a fresh window for every token"
+    title = "Re-computation: no cache at all"
     source = "Xiao et al., Efficient Streaming Language Models with Attention Sinks, 2023"
     recomputes = True
     budget: int = knob(256, "tokens read afresh", 1, BUDGET_LIMIT)

@@ -18,7 +18,7 @@ class Rolling(Policy):
     differs. Slots are reported in position order all the same, and the ring is drawn from slot = position mod B.
     """
 
-    title = "Rolling buffer: the window as a ring of slots"
+    title = "Rolling buffer: a ring of slots"
     source = "Jiang et al., Mistral 7B, 2023"
     budget: int = knob(256, "slots in the ring", 1, BUDGET_LIMIT)
 

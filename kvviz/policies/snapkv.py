@@ -27,7 +27,7 @@ class Snapkv(Policy):
     is taken over the neighbours that exist (their zero padding punishes the very first tokens).
     """
 
-    title = "SnapKV: the end of the prompt votes once"
+    title = "SnapKV: the prompt's end votes"
     source = "Li et al., SnapKV: LLM Knows What You are Looking for Before Generation, 2024"
     reads_attention = True
     decides_after = True

@@ -21,7 +21,7 @@ class Streaming(Policy):
     model's own sliding layers have lost the sinks, recent tokens fill their places.
     """
 
-    title = "StreamingLLM: sinks and the latest tokens"
+    title = "StreamingLLM: sinks + latest"
     source = "Xiao et al., Efficient Streaming Language Models with Attention Sinks, 2023"
     budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)
     sinks: int = knob(4, "sink tokens", 0, 64)

@@ -18,7 +18,7 @@ class Tova(Policy):
     authors may drop it at once), and scores are per KV head, where the authors share one set among all heads.
     """
 
-    title = "TOVA: what the last query looked at"
+    title = "TOVA: the last query's choice"
     source = "Oren et al., Transformers are Multi-State RNNs, 2024"
     reads_attention = True
     differs = True
@@ -33,4 +33,4 @@ class Tova(Policy):
         return ranked(view.rows[:, -1], view.age == 0, view.limit)
 
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
-        return "recent" if position == newest else "heavy"
+        return "recent" if position == newest else "other"

@@ -18,7 +18,7 @@ class Window(Policy):
     one of the B, as in Mistral; StreamingLLM's code would see one key more.
     """
 
-    title = "Sliding window: the latest tokens only"
+    title = "Sliding window: latest tokens"
     source = "Jiang et al., Mistral 7B, 2023"
     budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)
 

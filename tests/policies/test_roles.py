@@ -17,7 +17,7 @@ from kvviz.policies import POLICIES, parse_policy
         ("h2o:budget=8,recent=3,sinks=1", 0, 9, "sink"),
         ("h2o:budget=8,recent=3", 6, 9, "heavy"),
         ("h2o:budget=8,recent=3", 7, 9, "recent"),
-        ("tova:budget=4", 8, 9, "heavy"),
+        ("tova:budget=4", 8, 9, "other"),
         ("random:budget=4", 2, 9, "other"),
         ("snapkv:budget=4,observe=2", 1, 3, "other"),  # the prompt of 6 is still being read
         ("snapkv:budget=4,observe=2", 1, 7, "heavy"),
