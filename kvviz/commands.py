@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,26 @@ import numpy as np
 from kvviz.experiment import SETUP_PARSERS, Setup, parse_setup
 from kvviz.knobs import Choice, describe_knobs
 from kvviz.policies import POLICIES
+from kvviz.texts import decoded
 
 if TYPE_CHECKING:
     from kvviz.models import Loaded
     from kvviz.trace import Trace
+
+Check = Callable[[argparse.Namespace, int], None]  # refuses options that do not fit a number of tokens
+
+LEAST = {
+    "tokens": 1,
+    "prompt_tokens": 1,
+    "score_from": 0,
+    "block": 1,
+    "layer": 0,
+    "head": 0,
+    "sinks": 1,
+    "max_new_tokens": 1,
+    "temperature": 0,
+    "seed": 0,
+}
 
 
 def policies(arguments: argparse.Namespace) -> list[dict[str, Any]]:
@@ -29,8 +46,8 @@ def describe(cls: type[Choice]) -> dict[str, Any]:
 
 
 def nll(arguments: argparse.Namespace) -> dict[str, Any]:
-    trace = replayed(arguments)
-    first = check_score_from(arguments.score_from, trace.tokens)
+    trace = replayed(arguments, check_scored)
+    first = max(1, arguments.score_from)  # token 0 has no loss, nothing predicts it
     scored = trace.nll[first - 1 :]
     if np.isnan(scored).all():
         raise ValueError("None of the scored tokens was computed; choose a smaller --score-from or fewer --tokens.")
@@ -48,13 +65,14 @@ def nll(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def check_score_from(score_from: int, tokens: int) -> int:
-    """The first token whose loss counts; token 0 has none, nothing predicts it."""
+def check_scored(arguments: argparse.Namespace, tokens: int) -> None:
+    """Refuse numbers that leave no loss to take the mean of."""
     if tokens < 2:
-        raise ValueError("The text is one token long: there is nothing to predict. Give at least two tokens.")
-    if not 0 <= score_from < tokens:
-        raise ValueError(f"--score-from {score_from} must be from 0 to {tokens - 1}, the last of {tokens} tokens.")
-    return max(1, score_from)
+        raise ValueError("One token has no loss, because nothing predicts it; give at least two tokens.")
+    if arguments.score_from >= tokens:
+        raise ValueError(
+            f"--score-from {arguments.score_from} must be from 0 to {tokens - 1}, the last of {tokens} tokens."
+        )
 
 
 def keep(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -69,24 +87,30 @@ def keep(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def attention(arguments: argparse.Namespace) -> dict[str, Any]:
-    if arguments.sinks < 1:
-        raise ValueError(f"--sinks {arguments.sinks} must be at least 1.")
-    trace = replayed(arguments, measure=True, sinks=arguments.sinks)
+    trace = replayed(arguments, check_late, measure=True, sinks=arguments.sinks)
     late = slice(trace.prompt_tokens, None)
-    if trace.prompt_tokens == trace.tokens:
-        raise ValueError("No query follows the prompt: choose --prompt-tokens smaller than the number of tokens.")
     names = ("sink_mass", "entropy", "mean_distance")
     return {name: np.nanmean(getattr(trace, name)[..., late], -1).tolist() for name in names}
 
 
+def check_late(arguments: argparse.Namespace, tokens: int) -> None:
+    """Refuse numbers that leave no query to take the mean over."""
+    if tokens == 1 or arguments.prompt_tokens == tokens:
+        raise ValueError(
+            "No query follows the prompt: give two tokens or more, and --prompt-tokens below their number."
+        )
+
+
 def generate(arguments: argparse.Namespace) -> dict[str, Any]:
-    setup = setup_of(arguments)
-    ids_given = token_ids_of(arguments.token_ids) if arguments.token_ids is not None else None
-    loaded = load_model(arguments)
-    from kvviz import tokens
+    from kvviz.generate import check_sampling
     from kvviz.generate import generate as run
 
-    ids = ids_given if ids_given is not None else tokens.encode(loaded.tokenizer, arguments.prompt, sys.maxsize)
+    setup = setup_of(arguments)
+    check_least(arguments)
+    check_sampling(arguments.max_new_tokens, arguments.temperature, arguments.top_p, arguments.seed)
+    prompt = token_ids_of(arguments.token_ids) if arguments.token_ids is not None else prompt_of(arguments.prompt)
+    loaded = load_model(arguments)
+    ids = prompt if isinstance(prompt, list) else encoded(loaded, prompt, sys.maxsize)
     trace = run(
         loaded.model,
         ids,
@@ -118,30 +142,74 @@ def stop_tokens(loaded: Loaded) -> set[int]:
     return {token for token in (*several, loaded.tokenizer.eos_token_id) if token is not None}
 
 
-def replayed(arguments: argparse.Namespace, **measures: Any) -> Trace:
-    """The run that nll, keep and attention look at."""
+def replayed(arguments: argparse.Namespace, *checks: Check, **measures: Any) -> Trace:
+    """The run that nll, keep and attention look at, after the checks of all and of the one command."""
+    checks = (check_prompt, *checks)
     setup = setup_of(arguments)
+    check_least(arguments)
+    check_block(arguments)
+    if arguments.tokens is not None:  # there will be no more than these, and none of the checks is easier with fewer
+        check_all(checks, arguments, arguments.tokens)
     text = read_text(arguments.text)
-    if arguments.tokens is not None and arguments.tokens < 1:
-        raise ValueError(f"--tokens {arguments.tokens} must be at least 1.")
-    loaded = load_model(arguments)
-    from kvviz import tokens
-    from kvviz.replay import replay
+    loaded = load_model(arguments)  # slow, and so the last of what may be refused
+    from kvviz.replay import BLOCK, replay
 
-    ids = tokens.encode(loaded.tokenizer, text, arguments.tokens or sys.maxsize)
-    if arguments.tokens is not None and len(ids) < arguments.tokens:
-        say(f"The text has only {len(ids)} tokens; all of them are used.")
+    ids = encoded(loaded, text, arguments.tokens or sys.maxsize)
+    check_all(checks, arguments, len(ids))
+    say_if_short(len(ids), arguments.tokens)
     trace = replay(
         loaded.model,
         ids,
         setup,
         prompt_tokens=arguments.prompt_tokens,
-        block=1 if arguments.stepwise else arguments.block,
+        block=1 if arguments.stepwise else arguments.block or BLOCK,
         progress=lambda share: say(f"{share:4.0%}", end="\r") if sys.stderr.isatty() else None,
         **measures,
     )
     say_notes(trace)
     return trace
+
+
+def check_all(checks: Iterable[Check], arguments: argparse.Namespace, tokens: int) -> None:
+    for check in checks:
+        check(arguments, tokens)
+
+
+def check_block(arguments: argparse.Namespace) -> None:
+    """Refuse two sizes of a block at once."""
+    if arguments.stepwise and arguments.block not in (None, 1):
+        raise ValueError(
+            f"--stepwise means blocks of one token and --block {arguments.block} does not; leave one of them out."
+        )
+
+
+def check_least(arguments: argparse.Namespace) -> None:
+    """Refuse numbers that are too small whatever the text."""
+    for name, least in LEAST.items():
+        value = getattr(arguments, name, None)
+        if value is not None and value < least:
+            raise ValueError(f"--{name.replace('_', '-')} {value} must be at least {least}.")
+
+
+def check_prompt(arguments: argparse.Namespace, tokens: int) -> None:
+    """Refuse a prompt longer than the text."""
+    if arguments.prompt_tokens is not None and arguments.prompt_tokens > tokens:
+        raise ValueError(f"--prompt-tokens {arguments.prompt_tokens} must be from 1 to {tokens}, the number of tokens.")
+
+
+def say_if_short(tokens: int, wanted: int | None) -> None:
+    if wanted is not None and tokens < wanted:
+        say(f"The text has only {'1 token; it is' if tokens == 1 else f'{tokens} tokens; all of them are'} used.")
+
+
+def encoded(loaded: Loaded, text: str, limit: int) -> list[int]:
+    """The text's first tokens; blanks alone are some to most tokenizers and none to a few."""
+    from kvviz import tokens
+
+    ids = tokens.encode(loaded.tokenizer, text, limit)
+    if not ids:
+        raise ValueError("This model's tokenizer makes no token of the text; give at least one word.")
+    return ids
 
 
 def setup_of(arguments: argparse.Namespace) -> Setup:
@@ -155,6 +223,8 @@ def load_model(arguments: argparse.Namespace) -> Loaded:
 
 
 def read_bytes(path: str) -> bytes:
+    if path == "-" and sys.stdin is None:
+        raise ValueError("There is no standard input to read; give a file instead of -.")
     try:
         return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
@@ -162,11 +232,13 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_text(path: str) -> str:
-    """UTF-8, newlines untouched."""
-    try:
-        return read_bytes(path).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path!r} is not UTF-8 text (byte {error.start}); save it as UTF-8 and try again.") from None
+    """UTF-8, newlines untouched, without a byte order mark at the start."""
+    return decoded(read_bytes(path), "Standard input" if path == "-" else f"The file {path!r}")
+
+
+def prompt_of(words: str) -> str:
+    """The prompt as it was typed; bytes that are no UTF-8 reach Python as surrogates."""
+    return decoded(words.encode("utf-8", "surrogateescape"), "The prompt")
 
 
 def token_ids_of(path: str) -> list[int]:
@@ -176,8 +248,8 @@ def token_ids_of(path: str) -> list[int]:
         ids = json.loads(content)
     except (ValueError, RecursionError):
         ids = None
-    if not isinstance(ids, list) or not all(type(i) is int for i in ids):
-        raise ValueError(f"{path!r} must hold one JSON list of whole token numbers, such as [1, 2, 3].")
+    if not isinstance(ids, list) or not ids or not all(type(i) is int and 0 <= i < 2**31 for i in ids):
+        raise ValueError(f"{path!r} must hold one JSON list of whole token numbers from 0 up, such as [1, 2, 3].")
     return ids
 
 

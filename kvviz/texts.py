@@ -26,7 +26,7 @@ class Preset:
 
 
 def from_upload(data: bytes) -> str:
-    """Return an uploaded UTF-8 text, newlines untouched, without a byte order mark at its start.
+    """Return an uploaded text, decoded as ``decoded`` says.
 
     Raises:
         ValueError: the file is empty, larger than ``MAX_UPLOAD_BYTES`` or not UTF-8.
@@ -35,16 +35,26 @@ def from_upload(data: bytes) -> str:
         raise ValueError(
             f"The file has {len(data):,} bytes and at most {MAX_UPLOAD_BYTES:,} are allowed; upload a part of it."
         )
+    return decoded(data)
+
+
+def decoded(data: bytes, what: str = "The file") -> str:
+    """Return UTF-8 bytes as text, newlines untouched, without a byte order mark at the start; blanks alone are a text.
+
+    Raises:
+        ValueError: there is no text, or it is not UTF-8; the sentence begins with ``what``.
+    """
+    # the mark names the encoding; as a token it would stand first and be taken for a sink
     start = len(_BOM) if data.startswith(_BOM) else 0
     try:
         text = data[start:].decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"The file is not UTF-8 text: byte {start + error.start} (counted from 0) does not fit; "
-            "save it with the encoding UTF-8 and upload it again."
+            f"{what} is not UTF-8 text: byte {start + error.start} (counted from 0) does not fit; "
+            "save it with the encoding UTF-8 and try again."
         ) from error
     if not text:
-        raise ValueError("The file is empty; upload one with at least one word.")
+        raise ValueError(f"{what} is empty; give at least one word.")
     return text
 
 
@@ -129,13 +139,13 @@ the table there is a lamp, and the lamp is broken.
 PRESETS: dict[str, Preset] = {
     preset.name: preset
     for preset in [
-        Preset("story", "A short story whose end needs its beginning", lambda: _STORY),
-        Preset("language-reference", "The Python language reference (long)", _language_reference),
+        Preset("story", "Story: the end needs the start", lambda: _STORY),
+        Preset("language-reference", "Python language reference (long)", _language_reference),
         Preset("repeats", "Repeated phrases", lambda: _REPEATS),
-        Preset("unicode", "Scripts, emoji, markup and other hard cases", lambda: _UNICODE),
+        Preset("unicode", "Scripts, emoji and markup", lambda: _UNICODE),
         Preset(
             "toy",
-            "Twelve words, as in the papers' small examples",
+            "Twelve words, as in the papers",
             lambda: "one two three four five six seven eight nine ten eleven twelve",
             count_from=1,
         ),

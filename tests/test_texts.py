@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kvviz.models import Loaded
+from kvviz.patterns import PATTERNS
+from kvviz.policies import POLICIES
 from kvviz.texts import DEFAULT_TEXT, MAX_UPLOAD_BYTES, PRESETS, from_upload
-from kvviz.tokens import encode
+from kvviz.tokens import encode, labels
+
+MENU_WIDTH = 32  # characters that a menu of the sidebar shows
 
 
 def test_every_preset_has_a_text_and_its_own_title() -> None:
     assert list(PRESETS) == [preset.name for preset in PRESETS.values()]
     assert len({preset.title for preset in PRESETS.values()}) == len(PRESETS)
     assert all(preset.text() and preset.text() == preset.text() for preset in PRESETS.values())
+
+
+@pytest.mark.parametrize("registry", [POLICIES, PATTERNS, PRESETS])
+def test_titles_fit_the_menus_of_the_sidebar(registry: dict[str, Any]) -> None:
+    assert {choice.title for choice in registry.values() if len(choice.title) > MENU_WIDTH} == set()
 
 
 def test_the_language_reference_is_long_english() -> None:
@@ -51,6 +62,11 @@ def test_an_empty_upload_is_refused(data: bytes) -> None:
         from_upload(data)
 
 
+@pytest.mark.parametrize("blanks", [" ", "\n", " \t\r\n\u3000"])
+def test_blanks_alone_are_a_text(blanks: str) -> None:
+    assert from_upload(blanks.encode()) == blanks
+
+
 def test_an_upload_has_a_size_limit() -> None:
     assert len(from_upload(b"a" * MAX_UPLOAD_BYTES)) == MAX_UPLOAD_BYTES
     with pytest.raises(ValueError, match="1,000,001 bytes and at most 1,000,000"):
@@ -67,3 +83,10 @@ def test_the_toy_text_is_twelve_tokens_counted_from_one(smollm2: Loaded) -> None
 @pytest.mark.real
 def test_the_default_text_fills_the_default_length(smollm2: Loaded) -> None:
     assert len(encode(smollm2.tokenizer, PRESETS[DEFAULT_TEXT].text(), 9999)) >= 256
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("blanks", [" ", "\n", "\n \t\u3000  "])
+def test_blanks_alone_are_tokens(smollm2: Loaded, blanks: str) -> None:
+    ids = encode(smollm2.tokenizer, blanks, 99)
+    assert ids and all(labels(smollm2.tokenizer, ids))
