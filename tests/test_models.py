@@ -157,6 +157,21 @@ def test_an_unusable_cache_folder_is_named(card: ModelCard, tmp_path: Path, monk
     refusal(card, str(tmp_path / "file" / "cache"), "KVVIZ_CACHE")
 
 
+@pytest.mark.parametrize("stands_there", ["a file", "a link to nothing"])
+def test_a_cache_folder_that_is_no_folder_is_named(
+    card: ModelCard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stands_there: str
+) -> None:
+    place = tmp_path / "notes.txt"
+    if stands_there == "a file":
+        place.write_text("mine")
+    else:
+        place.symlink_to(tmp_path / "nothing")
+    monkeypatch.setenv("KVVIZ_CACHE", str(place))
+    refusal(card, f"{place} is {stands_there} and not a folder", "point KVVIZ_CACHE at a folder")
+    assert not is_ready(card)
+    assert stands_there != "a file" or place.read_text() == "mine"
+
+
 def cut(folder: Path) -> None:
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])

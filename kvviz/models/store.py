@@ -43,6 +43,19 @@ def cache_folder() -> Path:
         raise ModelError("This user has no home folder; set KVVIZ_CACHE to a folder that can be written.") from error
 
 
+def check_is_folder(cache: Path) -> None:
+    """Refuse a cache folder whose name something else has, which no permission would cure.
+
+    Raises:
+        ModelError: a file, or a link to nothing, stands there.
+    """
+    if os.path.lexists(cache) and not cache.is_dir():
+        found = "a file" if cache.exists() else "a link to nothing"
+        raise ModelError(
+            f"{cache} is {found} and not a folder, so no model can be kept in it; point KVVIZ_CACHE at a folder."
+        )
+
+
 def ready_folder(card: ModelCard, progress: Progress) -> tuple[Path, str]:
     """Return the checked folder of a model and where its weights came from, preparing the folder if need be.
 
@@ -50,6 +63,7 @@ def ready_folder(card: ModelCard, progress: Progress) -> tuple[Path, str]:
         ModelError: the model cannot be found, checked or written.
     """
     cache = cache_folder()
+    check_is_folder(cache)
     remove_stale(cache)
     final = cache / card.name
     with ThreadPoolExecutor(1) as reader:
