@@ -20,7 +20,7 @@ help:
 	@echo "make clean         remove the environment and caches (not the model)"
 
 run: warm
-	$(PY) -m kvviz.ui.serve --server.port $(PORT)
+	$(PY) -m kvviz.ui.serve --server.port "$(PORT)"
 
 warm: $(RUN_READY)
 	@$(PY) -m kvviz.warm
