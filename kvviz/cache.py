@@ -9,41 +9,45 @@ from torch import Tensor
 from transformers import Cache, DynamicCache
 from transformers.cache_utils import CacheLayerMixin
 
+from kvviz.coding import Coding
+from kvviz.storage import Storage, Widths
+from kvviz.stores import store_for
+
 
 class SlotsLayer(CacheLayerMixin):
     """Keys and values of one layer, (1, H, n, D), in position order; every KV head holds its own n tokens.
 
-    ``update`` returns what was carried and the new tokens; ``retain`` then drops the slots that do not survive.
-    ``get_seq_length`` counts every token ever seen, for that is what positions are counted from.
+    ``update`` returns what was carried and the new tokens; ``settle`` and ``retain`` then code or drop slots. The
+    numbers lie in a store. ``get_seq_length`` counts every token ever seen, for positions are counted from that.
     """
 
-    keys: Tensor
-    values: Tensor
-
-    def __init__(self) -> None:
+    def __init__(self, storage: Storage, device: torch.device) -> None:
         super().__init__()
+        self.storage, self.device = storage, device
+        self.store = store_for(storage, device)
+        self.widths = Widths(0, 0, 0)
         self.cumulative_length = 0  # the name that CacheLayerMixin.reset clears
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
-        self.keys, self.values = key_states[..., :0, :], value_states[..., :0, :]
+        self.widths = Widths(key_states.shape[-1], value_states.shape[-1], key_states.element_size())
         self.is_initialized = True
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         self.cumulative_length += key_states.shape[-2]
-        self.keys = torch.cat([self.keys, key_states], dim=-2)
-        self.values = torch.cat([self.values, value_states], dim=-2)
-        return self.keys, self.values
+        return self.store.add(key_states, value_states)
 
-    def retain(self, slots: Tensor) -> tuple[Tensor, Tensor]:
+    def settle(self, coding: Coding | None) -> None:
+        """A block has ended: code or move what its storage asks for."""
+        self.store.settle(coding)
+
+    def retain(self, slots: Tensor) -> None:
         """Keep only these slots, (H, n) ascending indices, or (1, n) when all heads keep the same."""
-        self.keys, self.values = gather_slots(self.keys, slots), gather_slots(self.values, slots)
-        return self.keys, self.values
+        self.store.retain(slots)
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        held = self.keys.shape[-2] if self.is_initialized else 0
-        return held + query_length, self.cumulative_length - held
+        return self.store.held + query_length, self.cumulative_length - self.store.held
 
     def get_seq_length(self) -> int:
         return self.cumulative_length
@@ -53,21 +57,14 @@ class SlotsLayer(CacheLayerMixin):
 
     def reset(self) -> None:
         """Drop everything: a later run must equal a fresh one."""
-        del self.keys, self.values
+        self.store = store_for(self.storage, self.device)
         self.is_initialized = False
         super().reset()
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the key and value tensors held now."""
-        return self.keys.nbytes + self.values.nbytes if self.is_initialized else 0
-
-
-def gather_slots(states: Tensor, slots: Tensor) -> Tensor:
-    """(1, H, K, D) and (H or 1, n) → (1, H, n, D) as tensors of their own, so that the dropped slots are freed."""
-    if len(slots) == 1:
-        return states.index_select(2, slots[0])
-    return states.gather(2, slots[None, :, :, None].expand(1, -1, -1, states.shape[-1]))
+        """Bytes of the tensors that hold keys, values and their scales now."""
+        return self.store.nbytes
 
 
 def slots_cache(layers: list[SlotsLayer]) -> Cache:

@@ -17,10 +17,14 @@ from transformers import PreTrainedModel
 from kvviz import attention
 from kvviz.attention import Rule
 from kvviz.cache import SlotsLayer, native_windows, slots_cache
+from kvviz.coding import Coding
 from kvviz.experiment import Setup
-from kvviz.plan import STILL_THERE, BlockPlan, Plan, PlanContext
+from kvviz.history import History
+from kvviz.plan import BlockPlan, Plan, PlanContext
 from kvviz.rope import ropes_of
 from kvviz.sight import Rows, Sight
+from kvviz.storage import Offload, Quantised, Storage, Widths
+from kvviz.stores import OffloadStore, gather_slots
 from kvviz.walk import Walk
 
 
@@ -46,9 +50,9 @@ class Pass:
         self.heads = torch.arange(self.kv_heads, device=model.device).view(-1, 1, 1)
         self.windows = native_windows(model.config)
         self.device = model.device
-        self.slots = [SlotsLayer() for _ in range(self.layers)]
+        self.slots = [SlotsLayer(setup.storage, self.device) for _ in range(self.layers)]
         self.cache = slots_cache(self.slots)
-        context = PlanContext(self.layers, prompt_tokens, self.device)
+        context = PlanContext(self.layers, prompt_tokens, self.device, setup.storage)
         self.plan: Plan | None = None
         self.walks: list[Walk] = []
         if setup.policy.reads_attention:
@@ -58,7 +62,9 @@ class Pass:
             self.plan = Plan(setup.policy, self.windows, self.kv_heads, context)
         self.walked: dict[int, BlockPlan] = {}
         self.ropes = ropes_of(model) if setup.positions == "slot" else []
-        self.lifetimes = torch.empty(self.layers, self.kv_heads, 0, dtype=torch.long, device=self.device)
+        self.lifetimes = History(self.layers, self.kv_heads, self.device)
+        is_coded = isinstance(setup.storage, Quantised)
+        self.coded = [History(self.layers, self.kv_heads, self.device) for _ in range(2 if is_coded else 0)]
         self.fed = 0
         self.sights: dict[int, Sight] = {}
         self.learned_positions = learned_positions(model)
@@ -109,8 +115,10 @@ class Pass:
             return self.walk(layer, query, key, value, rule)
         sight = self.sight(layer)
         if sight.shrink_first is not None:
-            key, value = slots.retain(sight.shrink_first)
+            slots.retain(sight.shrink_first)
+            key, value = gather_slots(key, sight.shrink_first), gather_slots(value, sight.shrink_first)
         mixed = self.mix(layer, query, key, value, rule, sight)
+        slots.settle(sight.coding)
         if sight.shrink_after is not None:
             slots.retain(sight.shrink_after)
         return mixed
@@ -118,14 +126,16 @@ class Pass:
     def walk(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule) -> Tensor:
         """Attention and eviction row by row, for a policy that reads attention."""
         block = Rows(self, layer, query, key, rule)
-        plan = self.walks[layer].block(int(self.queries[0]), len(self.queries), block.weigh, block.weights)
+        start, rows = int(self.queries[0]), len(self.queries)
+        plan = self.walks[layer].block(start, rows, block.weigh, block.weights, block.recode)
         self.walked[layer] = plan
         if self.recorder is not None:
             visible = Sight(plan.kept_whole(), self.queries, self.setup, layer, self.heads).visible
             self.recorder.record(layer, block.weights.flatten(0, 1), plan.positions, visible, self.queries)
+        self.slots[layer].settle(plan.coding)
         if plan.survivors is not None:
             self.slots[layer].retain(plan.survivors)
-        return attention.combine(block.weights, value)
+        return self.combine(block.weights, value, plan.coding)
 
     def sight(self, layer: int) -> Sight:
         """What the rows of this block see in a layer; computed once for layers that are all alike."""
@@ -139,24 +149,37 @@ class Pass:
 
     def mix(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule, sight: Sight) -> Tensor:
         shift = sight.shift if self.setup.positions == "slot" else None
-        if shift is None and self.recorder is None and rule.is_plain:
+        is_exact = sight.coding is None or sight.coding.is_idle
+        if shift is None and self.recorder is None and rule.is_plain and is_exact:
             return attention.fused(query, key, value, sight.mask, rule, sight.is_causal)
-        raw = (
-            attention.scores(query, key, rule)
-            if shift is None
-            else attention.slot_scores(query, key, rule, shift, self.ropes[layer])
-        )
+        raw = self.raw(layer, query, key, rule, shift)
+        if sight.coding is not None and len(sight.coding.heads):
+            coded = self.raw(layer, query, sight.coding.keys(key), rule, shift)
+            raw = torch.where((self.queries[:, None] > sight.coding.key_at[:, None])[:, None], coded, raw)
         weights = attention.weights_of(raw, sight.visible, rule)
         if self.recorder is not None:
             heads = sight.positions.expand(self.kv_heads, -1)
             self.recorder.record(layer, weights.flatten(0, 1), heads, sight.visible, self.queries)
-        return attention.combine(weights, value)
+        return self.combine(weights, value, sight.coding)
+
+    def raw(self, layer: int, query: Tensor, key: Tensor, rule: Rule, shift: Tensor | None) -> Tensor:
+        """Scores before any mask, with the keys where they were or moved towards their query."""
+        if shift is None:
+            return attention.scores(query, key, rule)
+        return attention.slot_scores(query, key, rule, shift, self.ropes[layer])
+
+    def combine(self, weights: Tensor, value: Tensor, coding: Coding | None) -> Tensor:
+        """Weighted values, of which each row sees those coded that were coded before it."""
+        if coding is None or not bool(coding.new_values.any()):
+            return attention.combine(weights, value)
+        is_later = (self.queries[:, None] > coding.value_at[:, None])[:, None]
+        exact = attention.combine(weights.masked_fill(is_later, 0), value)
+        return exact + attention.combine(weights.masked_fill(~is_later, 0), coding.values(value))
 
     def note_lifetimes(self, rows: int) -> None:
-        """Write down who left in this block."""
-        if self.fed > self.lifetimes.shape[-1]:  # grown by many tokens at once, or stepping would copy it every time
-            spare = self.lifetimes.new_full((self.layers, self.kv_heads, max(rows, 1024)), STILL_THERE)
-            self.lifetimes = torch.cat([self.lifetimes, spare], dim=-1)
+        """Write down who left in this block, and what was coded."""
+        for history in (self.lifetimes, *self.coded):
+            history.grow(self.fed, rows)
         if self.plan is not None:
             for group, block in zip(self.plan.groups, self.plan.blocks, strict=True):
                 self.note(group.layers, block)
@@ -164,25 +187,29 @@ class Pass:
             self.note([layer], block)
 
     def note(self, layers: list[int], block: BlockPlan) -> None:
-        gone_at = block.leaves_at if block.gone_at is None else block.gone_at
-        if block.survivors is None and block.gone_at is None:
-            return
-        shape = (len(layers), self.kv_heads, block.positions.shape[-1])
-        part, places = self.lifetimes[layers], block.positions.expand(shape)
-        # a slot may outlive its token: what was written in an earlier block stands
-        part.scatter_(-1, places, torch.minimum(part.gather(-1, places), gone_at.expand(shape)))
-        self.lifetimes[layers] = part
+        if block.survivors is not None or block.gone_at is not None:
+            self.lifetimes.note(layers, block.positions, block.leaves_at if block.gone_at is None else block.gone_at)
+        for place, coding in enumerate(block.codings):
+            mine = layers if len(block.codings) == 1 else layers[place : place + 1]
+            positions = block.positions[place] if block.positions.ndim > 2 else block.positions
+            for history, at in zip(self.coded, (coding.key_at, coding.value_at), strict=True):
+                history.note(mine, positions, at)
 
     def evicted_at(self) -> Tensor:
         """(L, H, T): the first step that cannot see each token; T for those still there."""
-        return self.lifetimes[..., : self.fed].clamp(max=self.fed)
+        return self.lifetimes.until(self.fed)
+
+    def coded_at(self) -> list[Tensor]:
+        """Of keys and of values, (L, H, T): the step after which each was coded, T if never; empty if none can be."""
+        return [history.until(self.fed) for history in self.coded]
 
     def notes(self) -> list[str]:
         """Sentences about this run that a reader of its numbers must know."""
+        notes = storage_notes(self.setup.storage, self.slots)
         trained = getattr(self.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
-        if trained is None or self.fed <= trained:
-            return []
-        return [f"The text has {self.fed} tokens; the model was trained on positions up to {trained} only."]
+        if trained is not None and self.fed > trained:
+            notes.append(f"The text has {self.fed} tokens; the model was trained on positions up to {trained} only.")
+        return notes
 
     @property
     def cache_bytes(self) -> int:
@@ -190,10 +217,21 @@ class Pass:
         return sum(layer.nbytes for layer in self.slots)
 
     @property
-    def bytes_per_entry(self) -> int:
-        """Key and value payload of one token in one layer and KV head."""
-        first = self.slots[0]
-        return (first.keys.shape[-1] + first.values.shape[-1]) * first.keys.element_size()
+    def widths(self) -> Widths:
+        """What one entry of one layer and KV head holds."""
+        return self.slots[0].widths
+
+
+def storage_notes(storage: Storage, slots: Sequence[SlotsLayer]) -> list[str]:
+    """Where the bytes of an offloaded cache lie."""
+    if not isinstance(storage, Offload):
+        return []
+    stores = [layer.store for layer in slots]
+    if not any(isinstance(store, OffloadStore) for store in stores):
+        return ["The model runs on the CPU, where all entries lie already: there is nothing to offload."]
+    cold = sum(store.cold_nbytes for store in stores if isinstance(store, OffloadStore))
+    total = sum(store.nbytes for store in stores)
+    return [f"Of {total:,} bytes of cache {cold:,} lie in CPU memory, {total - cold:,} on the GPU."]
 
 
 def kv_heads_of(config: Any) -> int:

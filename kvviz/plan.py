@@ -8,12 +8,14 @@ are asked together, and once for all heads where the policy treats them alike.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
+from kvviz.coding import Coder, Coding
 from kvviz.policies import Moment, Policy, View
+from kvviz.storage import Native, Quantised, Storage
 
 STILL_THERE = 2**31 - 1  # the step at which a token leaves that has not left
 
@@ -26,11 +28,18 @@ class BlockPlan:
     leaves_at: Tensor  # the same shape: the first step that cannot see the slot, or STILL_THERE
     survivors: Tensor | None  # (G or 1, H or 1, n) indices into K of the slots left after the block; None = all
     gone_at: Tensor | None = None  # where it differs from leaves_at: the first step after which the slot is empty
+    codings: tuple[Coding, ...] = ()  # of every layer, or one where all are alike; none unless the storage quantises
 
     def layer(self, index: int) -> BlockPlan:
         """The plan of one layer of the group, its layer axis dropped."""
         i = index if len(self.positions) > 1 else 0
-        return BlockPlan(self.positions[i], self.leaves_at[i], None if self.survivors is None else self.survivors[i])
+        survivors = None if self.survivors is None else self.survivors[i]
+        return BlockPlan(self.positions[i], self.leaves_at[i], survivors, codings=self.codings[i : i + 1])
+
+    @property
+    def coding(self) -> Coding | None:
+        """Of a plan for one layer: what is coded when."""
+        return self.codings[0] if self.codings else None
 
     def kept_whole(self) -> BlockPlan:
         """The same block before its slots have shrunk."""
@@ -47,9 +56,25 @@ class Group:
         self.layer_axis = torch.tensor(layer_axis, device=context.device).view(-1, 1, 1)
         self.head_axis = torch.arange(1 if alike else kv_heads, device=context.device).view(-1, 1)
         self.positions = torch.empty(len(layer_axis), len(self.head_axis), 0, dtype=torch.long, device=context.device)
+        self.kv_heads, self.coder = kv_heads, context.coder(len(layer_axis), len(self.head_axis))
 
     def advance(self, start: int, rows: int) -> BlockPlan:
         """Append ``rows`` tokens from position ``start`` on and let the policy evict after each."""
+        plan = self.evicted(start, rows)
+        return plan if self.coder is None else self.coded(self.coder, plan, start, rows)
+
+    def coded(self, coder: Coder, plan: BlockPlan, start: int, rows: int) -> BlockPlan:
+        """The plan with what is coded after each of its rows."""
+        coder.begin(rows)
+        for step in range(start, start + rows):
+            coder.after(step, (plan.positions <= step) & (step < plan.leaves_at))
+        codings = tuple(coder.coding(start, index, self.kv_heads) for index in range(len(plan.positions)))
+        if plan.survivors is not None:
+            coder.retain(plan.survivors)
+        return replace(plan, codings=codings)
+
+    def evicted(self, start: int, rows: int) -> BlockPlan:
+        """The plan with who leaves when."""
         new = torch.arange(start, start + rows, device=self.context.device).expand(*self.positions.shape[:2], rows)
         positions = torch.cat([self.positions, new], dim=-1)
         leaves_at = torch.full_like(positions, STILL_THERE)
@@ -105,6 +130,11 @@ class PlanContext:
     layers: int
     prompt_tokens: int
     device: torch.device
+    storage: Storage = field(default_factory=Native)
+
+    def coder(self, *shape: int) -> Coder | None:
+        """Who follows what is coded; None unless the storage quantises."""
+        return Coder(self.storage, shape, self.device) if isinstance(self.storage, Quantised) else None
 
     def moment(self, newest: int, layer: int) -> Moment:
         return Moment(newest, layer, self.layers, self.prompt_tokens)

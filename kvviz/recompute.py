@@ -9,9 +9,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from kvviz.counting import plural
 from kvviz.engine import Pass, Recorder
 from kvviz.experiment import Setup
 from kvviz.policies.full import Full
+from kvviz.storage import Native, Widths
 
 AFFORDABLE_TOKENS = 2**15  # tokens read afresh before positions are sampled: about half a minute on two cores
 
@@ -24,14 +26,14 @@ class RecomputePass:
     """
 
     cache_bytes = 0
-    bytes_per_entry = 0
+    widths = Widths(0, 0, 0)
 
     def __init__(
         self, model: PreTrainedModel, setup: Setup, *, tokens: int | None = None, recorder: Recorder | None = None
     ) -> None:
         self.model, self.setup, self.recorder = model, setup, recorder
         self.budget: int = setup.policy.budget  # type: ignore[attr-defined]
-        self.inner = replace(setup, policy=Full())
+        self.inner = replace(setup, policy=Full(), storage=Native())  # nothing is stored
         self.ids = torch.empty(0, dtype=torch.long, device=model.device)
         self.chosen = None if tokens is None else sample(tokens, self.budget)
         probe = Pass(model, self.inner, prompt_tokens=1)  # refuses setups that have no meaning for the model
@@ -71,14 +73,18 @@ class RecomputePass:
         gone = (torch.arange(self.fed) + self.budget).clamp(max=self.fed)
         return gone.expand(self.layers, self.kv_heads, -1)
 
+    def coded_at(self) -> list[Tensor]:
+        """Nothing is stored, so nothing is coded."""
+        return []
+
     def notes(self) -> list[str]:
         """How many positions were computed, where not all were."""
         later = self.fed - self.budget
         if self.chosen is None or later <= len(self.chosen):
             return []
         return [
-            f"Re-computation costs a forward of {self.budget} tokens for every position: the first {self.budget} and "
-            f"{len(self.chosen)} of the {later} later positions were computed, the others are left out."
+            f"Re-computation costs a forward of {plural(self.budget, 'token')} for every position: the first "
+            f"{self.budget} and {len(self.chosen)} of the {later} later positions were computed, the others left out."
         ]
 
 

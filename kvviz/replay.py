@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from kvviz.counting import plural
 from kvviz.engine import Pass
 from kvviz.experiment import Setup
 from kvviz.measures.attention import AttentionRecorder
@@ -91,7 +93,8 @@ def checked_prompt(prompt_tokens: int | None, tokens: int) -> int:
         return max(1, tokens // 2)
     if not 1 <= prompt_tokens <= tokens:
         raise ValueError(
-            f"The prompt cannot end after {prompt_tokens} of {tokens} tokens; choose a number from 1 to {tokens}."
+            f"The prompt cannot end after {prompt_tokens} of {plural(tokens, 'token')}; "
+            f"choose a number from 1 to {tokens}."
         )
     return prompt_tokens
 
@@ -129,7 +132,9 @@ def traced(
 ) -> Trace:
     """The finished pass as a Trace."""
     measures = {} if recorder is None else recorder.taken(len(ids))
-    evicted_at = run.evicted_at().cpu().numpy().astype(np.int32)
+    evicted_at = as_steps(run.evicted_at())
+    assert evicted_at is not None
+    key_coded_at, value_coded_at = map(as_steps, run.coded_at() or (None, None))
     return Trace(
         kind=kind,
         setup=run.setup,
@@ -137,10 +142,16 @@ def traced(
         prompt_tokens=prompt_tokens,
         evicted_at=evicted_at,
         nll=losses.cpu().numpy(),
-        bytes_per_entry=run.bytes_per_entry,
+        widths=run.widths,
         cache_bytes=run.cache_bytes,
         seconds=seconds,
         notes=(*run.setup.policy.notes(len(ids), prompt_tokens), *run.notes()),
+        key_coded_at=key_coded_at,
+        value_coded_at=value_coded_at,
         **measures,
         **more,
     )
+
+
+def as_steps(history: Tensor | None) -> NDArray[np.int32] | None:
+    return None if history is None else history.cpu().numpy().astype(np.int32)

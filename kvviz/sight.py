@@ -9,10 +9,12 @@ from torch import Tensor
 
 from kvviz import attention
 from kvviz.attention import Rule
-from kvviz.cache import gather_slots
+from kvviz.coding import coded_keys
 from kvviz.experiment import Setup
 from kvviz.patterns import Causal
 from kvviz.plan import BlockPlan
+from kvviz.storage import Quantised
+from kvviz.stores import gather_slots
 
 if TYPE_CHECKING:
     from kvviz.engine import Pass
@@ -22,7 +24,8 @@ class Sight:
     """Which slots the rows of one block see in one layer (or in all layers that are alike)."""
 
     def __init__(self, block: BlockPlan, queries: Tensor, setup: Setup, layer: int, heads: Tensor):
-        single = len(queries) == 1
+        single = len(queries) == 1 and block.coding is None  # slots are coded before any is dropped
+        self.coding = block.coding
         self.shrink_first = block.survivors if single else None
         self.shrink_after = None if single else block.survivors
         self.positions, leaves_at = block.positions, block.leaves_at
@@ -53,7 +56,8 @@ class Rows:
     """The rows of one block in one layer, weighed part by part as the walk asks."""
 
     def __init__(self, run: Pass, layer: int, query: Tensor, key: Tensor, rule: Rule):
-        self.run, self.layer, self.query, self.key, self.rule = run, layer, query, key, rule
+        self.run, self.layer, self.query, self.rule = run, layer, query, rule
+        self.exact, self.key = key, key.clone() if isinstance(run.setup.storage, Quantised) else key
         self.raw = None if run.ropes else attention.scores(query, key, rule)
         heads, slots = key.shape[1:3]
         dtype = torch.promote_types(key.dtype, torch.float32)
@@ -66,6 +70,19 @@ class Rows:
         if not isinstance(pattern, Causal):
             visible = present & pattern.sees(self.run.queries[part, None], held[:, None], self.layer, self.run.heads)
         return attention.weights_of(self.scores(part, alive, held, present), visible, self.rule)
+
+    def recode(self, heads: Tensor, slots: Tensor, row: int) -> None:
+        """From ``row`` on these keys, (e,) heads and (e, residual) slots, are seen coded."""
+        storage = self.run.setup.storage
+        assert isinstance(storage, Quantised)
+        keys = coded_keys(self.exact, heads, slots, storage)
+        self.key[0][heads[:, None], slots] = keys
+        rows = self.query.shape[2]
+        if self.raw is None or row >= rows:
+            return
+        query = self.query[0].view(len(self.raw), -1, rows, self.query.shape[-1])
+        for head, picked, key in zip(heads.tolist(), slots, keys, strict=True):
+            self.raw[head, :, row:, picked] = query[head, :, row:] @ key.T * self.rule.scaling
 
     def scores(self, part: slice, alive: Tensor, held: Tensor, present: Tensor) -> Tensor:
         if self.raw is not None:

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvviz.experiment import Setup
+from kvviz.measures.held import quantised_bytes_at
+from kvviz.storage import Quantised, Widths
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -32,8 +34,8 @@ class Trace:
     prompt_tokens: int
     evicted_at: Ints  # (L, H, T): the first step that cannot see the token; T if it is still there
     nll: Floats  # (T − 1,) nats: nll[i] = −log p(token i+1 | tokens 0…i)
-    bytes_per_entry: int  # K and V payload of one token in one layer and one KV head
-    cache_bytes: int  # K and V payload at the end
+    widths: Widths  # what one token holds in one layer and one KV head
+    cache_bytes: int  # K and V payload at the end, scales of quantised entries included
     seconds: float  # wall time of the pass
     sink_tokens: int = 4  # how many first positions ``sink_mass`` counts
     sink_mass: Floats | None = None  # (L, A, Q) share of each query's attention on the first sink_tokens positions
@@ -44,6 +46,8 @@ class Trace:
     chosen: Ints | None = None  # generated only: the new tokens; the last one was chosen but not processed
     ttft_seconds: float | None = None  # generated only: time to the first new token
     tokens_per_second: float | None = None  # generated only: after the first new token
+    key_coded_at: Ints | None = None  # quantised only: (L, H, T) the step after which the key is in code; T = never
+    value_coded_at: Ints | None = None  # quantised only: the same of values
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -71,14 +75,17 @@ class Trace:
 
     def entries(self) -> Ints:
         """How many tokens each layer and KV head holds after each step, (L, H, T)."""
-        steps = np.arange(1, self.tokens + 1)
-        # leavers by step: the count of lifetimes that end at or before it
         ends = np.apply_along_axis(np.bincount, -1, self.evicted_at, minlength=self.tokens + 1)
-        return steps - np.cumsum(ends[..., : self.tokens], axis=-1)
+        return np.arange(1, self.tokens + 1) - np.cumsum(ends[..., : self.tokens], axis=-1)
 
     def bytes_at(self) -> Ints:
-        """Payload bytes of the whole cache after each step, (T,), from the formula entries × bytes per entry."""
-        return self.entries().sum(axis=(0, 1)) * self.bytes_per_entry
+        """Payload bytes of the whole cache after each step, (T,), by the formula of its storage."""
+        if self.key_coded_at is None or self.value_coded_at is None:
+            return self.entries().sum(axis=(0, 1)) * (self.widths.key_bytes + self.widths.value_bytes)
+        storage = self.setup.storage
+        assert isinstance(storage, Quantised)
+        coded = quantised_bytes_at(storage, self.widths, self.evicted_at, self.key_coded_at, self.value_coded_at)
+        return coded
 
 
 def freeze(value: object) -> None:

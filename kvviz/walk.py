@@ -12,11 +12,14 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from kvviz.coding import Coding
 from kvviz.plan import STILL_THERE, BlockPlan, PlanContext
 from kvviz.policies import Policy
 
 # Weights (H, G, r, m) of some rows: (rows, slots alive (H, m), their positions (H, m), which a row sees (H, r, m)).
 Weigh = Callable[[slice, Tensor, Tensor, Tensor], Tensor]
+# From some row of the block on, keys are seen coded: (heads (e,), slots (e, residual), the first such row).
+Recode = Callable[[Tensor, Tensor, int], None]
 
 
 class Walk:
@@ -30,8 +33,9 @@ class Walk:
         self.positions = self.head_axis.new_empty(kv_heads, 0)
         self.received: Tensor | None = None  # (H, n)
         self.rows: Tensor | None = None  # (H, observes, n)
+        self.coder = context.coder(kv_heads)
 
-    def block(self, start: int, rows: int, weigh: Weigh, weights: Tensor) -> BlockPlan:
+    def block(self, start: int, rows: int, weigh: Weigh, weights: Tensor, recode: Recode | None = None) -> BlockPlan:
         """Walk ``rows`` rows from position ``start`` on; fills ``weights`` (H, G, R, K) and returns who left when."""
         carried = self.positions.shape[1]
         new = torch.arange(start, start + rows, device=self.positions.device).expand(self.kv_heads, -1)
@@ -39,6 +43,8 @@ class Walk:
         if self.received is None:
             self.received = weights.new_zeros(self.kv_heads, carried)
             self.rows = weights.new_zeros(self.kv_heads, self.policy.observes, carried)
+        if self.coder is not None:
+            self.coder.begin(rows)
         row = 0
         while row < rows:
             self.append(step, 1)
@@ -50,9 +56,29 @@ class Walk:
             row += count
             if self.policy.decides_after:
                 self.evict(step, start + row - 1, is_after=True)
+            self.code(step, start, slice(row - count, row), recode)
         self.positions = step.held
         is_whole = step.alive.shape[1] == step.positions.shape[1]
-        return BlockPlan(step.positions, step.leaves_at, None if is_whole else step.alive, step.gone_at)
+        survivors = None if is_whole else step.alive
+        return BlockPlan(step.positions, step.leaves_at, survivors, step.gone_at, self.codings(start, survivors))
+
+    def code(self, step: Step, start: int, part: slice, recode: Recode | None) -> None:
+        """After each of these rows, code what has to be; only after the last of them keys may be."""
+        if self.coder is None:
+            return
+        for row in range(part.start, part.stop):
+            is_held = (step.positions <= start + row) & (start + row < step.gone_at)
+            coded = self.coder.after(start + row, is_held)
+            if coded is not None and recode is not None:
+                recode(*coded, row + 1)
+
+    def codings(self, start: int, survivors: Tensor | None) -> tuple[Coding, ...]:
+        if self.coder is None:
+            return ()
+        coding = self.coder.coding(start, 0, self.kv_heads)
+        if survivors is not None:
+            self.coder.retain(survivors)
+        return (coding,)
 
     def append(self, step: Step, count: int) -> None:
         """The next ``count`` tokens of the block take slots; they have received nothing yet."""
@@ -65,6 +91,9 @@ class Walk:
     def quiet(self, step: Step, newest: int, rows_left: int) -> int:
         """How many rows from ``newest`` on can be taken together because nothing leaves between them."""
         slots, count = step.alive.shape[1], 1
+        if self.coder is not None:  # later rows see the keys that are coded after this one
+            waiting = self.coder.waiting((step.positions <= newest) & (newest < step.gone_at))
+            rows_left = min(rows_left, max(1, self.coder.storage.residual - waiting + 1))
         while count < rows_left and not self.ends_at(newest + count - 1, slots + count - 1):
             if self.begins_at(newest + count, slots + count):
                 break

@@ -22,6 +22,8 @@ class Entry:
     key: Tensor
     value: Tensor
     weights: dict[int, float] = field(default_factory=dict)  # query → weight, mean over the group
+    key_is_coded: bool = False
+    value_is_coded: bool = False
 
 
 @dataclass
@@ -118,8 +120,15 @@ def pyramid(budget: int, observe: int, beta: int, told: Told) -> int:
 class NaiveRun:
     """Feeds the stock model token by token and keeps, for every layer and KV head, a list of entries."""
 
-    def __init__(self, model: PreTrainedModel, rule: Rule, prompt: int, after: bool = False):
-        self.model, self.rule, self.prompt, self.after = model, rule, prompt, after
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        rule: Rule,
+        prompt: int,
+        after: bool = False,
+        store: Callable[[list[Entry]], None] | None = None,
+    ):
+        self.model, self.rule, self.prompt, self.after, self.store = model, rule, prompt, after, store
         self.entries: dict[tuple[int, int], list[Entry]] = {}
         self.kept: dict[tuple[int, int], list[list[int]]] = {}
         self.newest = -1
@@ -165,6 +174,8 @@ class NaiveRun:
                 entry.weights[self.newest] = weight
             if self.after:
                 entries = self.retain(place, told)
+            if self.store is not None:
+                self.store(entries)
             self.kept.setdefault(place, []).append([e.position for e in entries])
         return torch.stack(outputs)[None, None], None
 

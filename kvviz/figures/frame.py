@@ -103,9 +103,3 @@ def swatch(name: str, colour: str, outline: str = theme.RULE) -> go.Scatter:
     """An entry of the legend without data."""
     marker = {"symbol": "square", "size": 11, "color": colour, "line": {"color": outline, "width": 1}}
     return unseen({"marker": marker, "name": name, "showlegend": True})
-
-
-def plural(count: int, noun: str) -> str:
-    """``1 token``, ``2 tokens``, ``3 entries``."""
-    many = noun[:-1] + "ies" if noun.endswith(("ry", "ty")) else noun + "s"
-    return f"{count:,} {noun if count == 1 else many}"

@@ -9,8 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from kvviz.counting import plural
 from kvviz.figures import theme
-from kvviz.figures.frame import ALL_TICKS, bare, lay_out, legend_above, plural, step_ticks
+from kvviz.figures.frame import ALL_TICKS, bare, lay_out, legend_above, step_ticks
 from kvviz.tokens import escape
 
 Numbers = NDArray[Any]  # whole or floating

@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from kvviz.counting import plural
 from kvviz.knobs import Choice
 
 
@@ -78,7 +79,7 @@ class Policy(Choice):
         if budget is None or budget < tokens:
             return []
         return [
-            f"The budget of {budget} is not smaller than the text ({tokens} tokens): nothing is evicted, "
+            f"The budget of {budget} is not smaller than the text ({plural(tokens, 'token')}): nothing is evicted, "
             "this is exactly the full cache."
         ]
 

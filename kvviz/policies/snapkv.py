@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from kvviz.counting import plural
 from kvviz.knobs import BUDGET_LIMIT, fitted, knob, word
 from kvviz.policies.attention_window import check_observe, voters
 from kvviz.policies.base import Moment, Policy, View, ranked
@@ -65,8 +66,8 @@ class Snapkv(Policy):
         if prompt_tokens > max(self.budget, self.observe):
             return []
         return [
-            f"The prompt of {prompt_tokens} tokens is not longer than the budget of {self.budget} and the observation "
-            f"window of {self.observe}: nothing is dropped, this is exactly the full cache."
+            f"The prompt of {plural(prompt_tokens, 'token')} is not longer than the budget of {self.budget} "
+            f"and the observation window of {self.observe}: nothing is dropped, this is exactly the full cache."
         ]
 
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:

@@ -139,7 +139,8 @@ def show(fig: go.Figure, key: str, csv: Callable[[], str] | None = None) -> None
     st.plotly_chart(fig, key=key, config=NO_TOOLBAR, alt=meta["alt"])
     if csv is not None:
         name = f"kvviz-{key}.csv"
-        st.download_button("Download as CSV", csv, file_name=name, mime="text/csv", key=f"{key}.csv", type="tertiary")
+        looks: dict[str, Any] = {"type": "tertiary", "icon": ":material/download:"}
+        st.download_button("Download as CSV", csv, file_name=name, mime="text/csv", key=f"{key}.csv", **looks)
 
 
 @cache

@@ -97,4 +97,4 @@ def questions(view: View) -> None:
     plain = View().words()
     for column, part in zip(st.columns(2), (QUESTIONS[::2], QUESTIONS[1::2]), strict=True):
         for path, label, change in part:
-            column.page_link(path, label=label, query_params={**plain, **change})
+            column.page_link(path, label=label, icon=":material/arrow_forward:", query_params={**plain, **change})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
+from kvviz.counting import plural
 from kvviz.experiment import Setup
-from kvviz.figures.frame import plural
 from kvviz.knobs import Choice, spell_value
 
 COUNTS_FROM_ONE = "(counted from 1, as the papers do; other texts here count from 0)"
