@@ -4,6 +4,7 @@ import streamlit as st
 
 from kvviz.figures.lifetimes import lifetimes
 from kvviz.ui import cache_view, start_view
+from kvviz.ui.drawn import drawn
 from kvviz.ui.page import open_page, prose, show
 from kvviz.ui.words import setup_words
 
@@ -11,7 +12,8 @@ page = open_page("Start", "What does a language model still hold?", prose("start
 a, b = page.runs()
 layer, head = cache_view.place(page.view, a)
 page.headline(start_view.headline(a, b))
-figure = lifetimes(
+figure = drawn(
+    lifetimes,
     a.trace.evicted_at[layer, head],
     a.labels,
     role_of=cache_view.roles(a),

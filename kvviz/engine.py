@@ -7,7 +7,7 @@ come one at a time. After the block the slots really shrink. ``replay`` feeds la
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -66,6 +66,7 @@ class Pass:
         is_coded = isinstance(setup.storage, Quantised)
         self.coded = [History(self.layers, self.kv_heads, self.device) for _ in range(2 if is_coded else 0)]
         self.fed = 0
+        self.on_layer: Callable[[int], None] | None = None  # told of every layer of every block; may raise to stop
         self.sights: dict[int, Sight] = {}
         self.learned_positions = learned_positions(model)
 
@@ -110,6 +111,8 @@ class Pass:
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule, window: int | None) -> Tensor:
         """One layer's attention for the current block, (1, R, A, D); afterwards the layer's slots have shrunk."""
         assert window == self.windows[layer], f"layer {layer} asks for window {window}, not {self.windows[layer]}"
+        if self.on_layer is not None:
+            self.on_layer(layer)
         slots = self.slots[layer]
         if self.walks:
             return self.walk(layer, query, key, value, rule)

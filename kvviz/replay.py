@@ -39,7 +39,7 @@ def replay(
 
     ``block`` = 1 is stepping, with tensors that really shrink at every token. ``measure`` takes sink mass, entropy,
     mean distance and received mass of every layer and head; ``maps`` asks for whole maps of (layer, query head).
-    Raises ValueError for input with no meaning and Cancelled when ``is_cancelled`` answers yes between blocks.
+    Raises ValueError for input with no meaning and Cancelled when ``is_cancelled`` answers yes, asked at every layer.
     """
     ids = checked_ids(model, token_ids)
     prompt_tokens = checked_prompt(prompt_tokens, len(ids))
@@ -51,15 +51,43 @@ def replay(
         block = min(block, 8)  # each row may be a forward: look often whether the run is still wanted
     started = clock(model)
     losses = []
+    watch = Watch(run, len(ids), progress, is_cancelled)
     for start in range(0, len(ids), block):
-        if is_cancelled is not None and is_cancelled():
-            raise Cancelled
         part = ids[start : start + block]
+        watch.begins(start, len(part))
         losses.append(token_losses(run.feed(part), ids[start + 1 : start + len(part) + 1]))
-        if progress is not None:
-            progress(min(1.0, (start + len(part)) / len(ids)))
+    watch.tell(1.0)
     seconds = clock(model) - started
     return traced(run, "replayed", ids, prompt_tokens, torch.cat(losses), seconds, recorder)
+
+
+class Watch:
+    """Tells how far a run is, and stops it when it is no longer wanted: before a block and at each of its layers."""
+
+    def __init__(
+        self,
+        run: Pass | RecomputePass,
+        tokens: int,
+        progress: Callable[[float], None] | None,
+        is_cancelled: Callable[[], bool] | None,
+    ) -> None:
+        self.layers, self.tokens, self.progress, self.is_cancelled = run.layers, tokens, progress, is_cancelled
+        self.start = self.rows = 0
+        if isinstance(run, Pass):
+            run.on_layer = self.layer
+
+    def begins(self, start: int, rows: int) -> None:
+        self.start, self.rows = start, rows
+        self.tell(start / self.tokens)
+
+    def layer(self, layer: int) -> None:
+        self.tell((self.start + self.rows * layer / self.layers) / self.tokens)
+
+    def tell(self, share: float) -> None:
+        if self.is_cancelled is not None and self.is_cancelled():
+            raise Cancelled
+        if self.progress is not None:
+            self.progress(min(1.0, share))
 
 
 def open_pass(

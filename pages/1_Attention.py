@@ -8,6 +8,7 @@ from kvviz.figures.scales import shared_top
 from kvviz.ui import attention_view as look
 from kvviz.ui.components.layer_head_picker import layer_head_picker
 from kvviz.ui.components.token_strip import token_strip
+from kvviz.ui.drawn import drawn
 from kvviz.ui.page import open_page, show
 from kvviz.ui.state import SCALES, kept
 from kvviz.ui.words import COUNTS_FROM_ONE, setup_words
@@ -24,7 +25,7 @@ top = shared_top(maps, scale)
 for column, side, run, weights in zip(st.columns(2), "AB", (a, b), maps, strict=True):
     with column:
         title = f"{side}: {setup_words(run.trace.setup)}"
-        figure = attention_map(weights, run.labels, scale=scale, top=top, title=title, limit=look.CELLS)
+        figure = drawn(attention_map, weights, run.labels, scale=scale, top=top, title=title, limit=look.CELLS)
         show(figure, f"map-{side}", look.map_csv(run, layer, head))
 st.caption(look.row_sums(maps))
 
@@ -32,9 +33,8 @@ if a.trace.tokens <= look.FEW_TOKENS:
     left, right = st.columns(2)
     with left:
         seen = np.isfinite(maps[0])
-        show(
-            visibility(seen, a.labels, title=f"What each query may see. A: {setup_words(a.trace.setup)}"), "visibility"
-        )
+        title = f"What each query may see. A: {setup_words(a.trace.setup)}"
+        show(drawn(visibility, seen, a.labels, title=title), "visibility")
     with right:
         st.markdown(f"**The same in words** {COUNTS_FROM_ONE if a.count_from else ''}")
         st.code(look.seen_by(a, layer, head), language=None)
@@ -52,7 +52,8 @@ with left:
 with right:
     title = f"A − B, layer {layer}, head {head}"
     left_out = 4 if scale == "no_sinks" else 0
-    show(difference_map(maps[0], maps[1], a.labels, title=title, limit=look.CELLS, sinks=left_out), "difference")
+    looks = {"title": title, "limit": look.CELLS, "sinks": left_out}
+    show(drawn(difference_map, maps[0], maps[1], a.labels, **looks), "difference")
     st.subheader("One query over the text", anchor=False)
     st.caption(look.query_words(a, layer, head, query))
     st.session_state["strip"] = query

@@ -6,6 +6,7 @@ from kvviz.figures.lifetimes import lifetimes
 from kvviz.figures.series import entries_over_time
 from kvviz.ui import cache_view as look
 from kvviz.ui.components.step_player import step_player
+from kvviz.ui.drawn import drawn
 from kvviz.ui.page import open_page, show
 from kvviz.ui.words import COUNTS_FROM_ONE, setup_words
 
@@ -17,7 +18,8 @@ page.headline(look.headline(a, layer, head))
 sides = [("a", f"A: {setup_words(a.trace.setup)}", a), ("b", f"B: {setup_words(b.trace.setup)}", b)]
 for column, (side, name, run) in zip(st.columns(2), sides, strict=True):
     with column:
-        figure = lifetimes(
+        figure = drawn(
+            lifetimes,
             run.trace.evicted_at[layer, head],
             run.labels,
             role_of=look.roles(run),
@@ -59,11 +61,11 @@ options = {"prompt_tokens": a.trace.prompt_tokens, "count_from": a.count_from}
 with left:
     lines = [(name, side, run.trace.entries()[layer, head]) for side, name, run in sides]
     title = f"Entries, layer {layer}, KV head {head}"
-    show(entries_over_time(lines, "entries", title=title, **options), "entries", look.series_csv(lines, a))
+    show(drawn(entries_over_time, lines, "entries", title=title, **options), "entries", look.series_csv(lines, a))
 with right:
     lines = [(name, side, run.trace.bytes_at()) for side, name, run in sides]
     title = "Bytes in all layers (by the formula)"
-    show(entries_over_time(lines, "bytes", title=title, **options), "bytes", look.series_csv(lines, a))
+    show(drawn(entries_over_time, lines, "bytes", title=title, **options), "bytes", look.series_csv(lines, a))
 
 page.lesson("cache")
 page.try_this(look.IDEAS)

@@ -91,11 +91,11 @@ def test_one_token_is_a_text_without_losses() -> None:
     assert trace.maps[0, 0].tolist() == [[1.0]]
 
 
-def test_cancelling_stops_between_blocks_and_leaves_the_model_usable() -> None:
+def test_cancelling_stops_within_a_block_and_leaves_the_model_usable() -> None:
     seen: list[float] = []
     with pytest.raises(Cancelled):
-        replay(tiny("llama"), IDS, Setup(), block=4, progress=seen.append, is_cancelled=lambda: len(seen) == 2)
-    assert seen == pytest.approx([0.1, 0.2])
+        replay(tiny("llama"), IDS, Setup(), block=4, progress=seen.append, is_cancelled=lambda: len(seen) == 6)
+    assert seen == pytest.approx([0, 0, 0.1 / 3, 0.2 / 3, 0.1, 0.1])  # a block begins, then its three layers
     assert len(replay(tiny("llama"), IDS, Setup()).nll) == 39
 
 

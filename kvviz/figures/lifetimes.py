@@ -80,7 +80,10 @@ def role_codes(role_of: Callable[[int, int], str], tokens: int) -> Codes:
 
 
 def departures(evicted_at: Ints, names: Sequence[str], every: slice, count_from: int) -> go.Scatter:
-    """An invisible mark where each token leaves, whose hover says when: T strings instead of T²."""
+    """An invisible line through where each token leaves, whose hover says when: T strings instead of T².
+
+    A line is one path; as many markers cost the browser a quarter of its time.
+    """
     count = len(evicted_at)
     stories = [
         f"in the cache from step {came + count_from}"
@@ -92,8 +95,8 @@ def departures(evicted_at: Ints, names: Sequence[str], every: slice, count_from:
             "x": names,
             "y": np.minimum(evicted_at, count - 1)[every] + count_from,
             "text": stories[every],
-            "mode": "markers",
-            "marker": {"opacity": 0, "color": theme.CLEAR},
+            "mode": "lines",
+            "line": {"color": theme.CLEAR, "width": 1},
             "hovertemplate": "%{text}<extra></extra>",
             "showlegend": False,
         }

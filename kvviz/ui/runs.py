@@ -22,7 +22,6 @@ from kvviz.ui.words import plural, setup_words
 
 TOKENS_ON_A_PAGE = 2048  # longer texts belong to the command line
 MAPS_ANYWAY = 512  # up to so many tokens every page takes the maps of a layer along, and the next page finds them
-BLOCK = 64  # smaller than the command line's: a run that is no longer wanted stops within a fraction of a second
 
 BROKEN_OFF = (Stopped, Cancelled)
 Key = tuple[Any, ...]
@@ -102,7 +101,6 @@ def compute_run(experiment: Experiment, layer: int | None, job: Job) -> Run:
         ids,
         experiment.setup,
         prompt_tokens=min(experiment.prompt_tokens, len(ids)) if experiment.prompt_tokens else None,
-        block=BLOCK,
         measure=True,
         maps=[] if layer is None else [(layer, head) for head in range(config.num_attention_heads)],
         progress=lambda share: job.report(doing, share),
