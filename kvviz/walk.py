@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from kvviz.coding import Coding
 from kvviz.plan import STILL_THERE, BlockPlan, PlanContext
@@ -23,7 +24,10 @@ Recode = Callable[[Tensor, Tensor, int], None]
 
 
 class Walk:
-    """One layer's slots: their positions, what attention they received, and the latest rows a policy wants to see."""
+    """One layer's slots: their positions, what attention they received, and the latest rows a policy wants to see.
+
+    Inside a block all of it is kept by slot, dropped ones included, so that an eviction copies no history.
+    """
 
     def __init__(self, policy: Policy, layer: int, window: int | None, kv_heads: int, context: PlanContext):
         self.policy, self.layer, self.window, self.context = policy, layer, window, context
@@ -40,23 +44,22 @@ class Walk:
         carried = self.positions.shape[1]
         new = torch.arange(start, start + rows, device=self.positions.device).expand(self.kv_heads, -1)
         step = Step(torch.cat([self.positions, new], 1), carried)
-        if self.received is None:
-            self.received = weights.new_zeros(self.kv_heads, carried)
-            self.rows = weights.new_zeros(self.kv_heads, self.policy.observes, carried)
+        self.make_room(weights, carried)
         if self.coder is not None:
             self.coder.begin(rows)
         row = 0
         while row < rows:
-            self.append(step, 1)
+            step.append(1)
             if not self.policy.decides_after or self.window is not None:
-                self.evict(step, start + row, is_after=False)
+                self.evict(step, start + row, row, is_after=False)
             count = self.quiet(step, start + row, rows - row)
-            self.append(step, count - 1)
+            step.append(count - 1)
             self.attend(step, start, slice(row, row + count), weigh, weights)
             row += count
             if self.policy.decides_after:
-                self.evict(step, start + row - 1, is_after=True)
+                self.evict(step, start + row - 1, row, is_after=True)
             self.code(step, start, slice(row - count, row), recode)
+        self.carry(step.alive, rows)
         self.positions = step.held
         is_whole = step.alive.shape[1] == step.positions.shape[1]
         survivors = None if is_whole else step.alive
@@ -80,13 +83,27 @@ class Walk:
             self.coder.retain(survivors)
         return (coding,)
 
-    def append(self, step: Step, count: int) -> None:
-        """The next ``count`` tokens of the block take slots; they have received nothing yet."""
+    def make_room(self, weights: Tensor, carried: int) -> None:
+        """For the block's own slots, which have received nothing yet, and for its own rows."""
+        rows, slots = weights.shape[2:]
+        if self.received is None or self.rows is None:
+            self.received = weights.new_zeros(self.kv_heads, carried)
+            self.rows = weights.new_zeros(self.kv_heads, self.policy.observes, carried)
+        self.received = F.pad(self.received, (0, slots - carried))
+        if self.policy.observes:
+            self.rows = F.pad(self.rows, (0, slots - carried, 0, rows))
+
+    def carry(self, alive: Tensor, rows: int) -> None:
+        """Keep the history of the slots alive for the next block."""
         assert self.received is not None and self.rows is not None
-        if count:
-            step.append(count)
-            self.received = torch.nn.functional.pad(self.received, (0, count))
-            self.rows = torch.nn.functional.pad(self.rows, (0, count))
+        self.received = self.received.gather(1, alive)
+        self.rows = self.rows_seen(alive, rows, self.policy.observes)
+
+    def rows_seen(self, alive: Tensor, row: int, count: int) -> Tensor:
+        """The latest ``count`` rows before row ``row`` of the block, over the slots alive, (H, count, m)."""
+        assert self.rows is not None
+        end = row + self.policy.observes
+        return self.rows[:, end - count : end].gather(2, alive[:, None].expand(-1, count, -1))
 
     def quiet(self, step: Step, newest: int, rows_left: int) -> int:
         """How many rows from ``newest`` on can be taken together because nothing leaves between them."""
@@ -125,12 +142,16 @@ class Walk:
         slots = step.alive[:, None, None].expand(mine.shape)
         weights[:, :, part].scatter_(-1, slots, mine)
         shared = mine.mean(1)  # a KV head's score is the mean over its group of query heads
-        self.received = self.received + shared.sum(1)
+        self.received.scatter_add_(1, step.alive, shared.sum(1))
         if self.policy.observes:
-            self.rows = torch.cat([self.rows, shared], 1)[:, -self.policy.observes :]
+            mine = self.rows[:, part.start + self.policy.observes : part.stop + self.policy.observes]
+            mine.scatter_(2, step.alive[:, None].expand(shared.shape), shared)
 
-    def evict(self, step: Step, newest: int, is_after: bool) -> None:
-        """Let go of what the model's own window no longer reaches, then of what the policy does not keep."""
+    def evict(self, step: Step, newest: int, row: int, is_after: bool) -> None:
+        """Let go of what the model's own window no longer reaches, then of what the policy does not keep.
+
+        ``row`` is the first row of the block whose attention is not known yet.
+        """
         is_within = torch.ones_like(step.held, dtype=torch.bool)
         if not is_after and self.window is not None and newest >= self.window:
             is_within = step.held > newest - self.window
@@ -138,27 +159,19 @@ class Walk:
             if shared:
                 keep = torch.ones_like(is_within)
                 keep[:, :shared] = False
-                self.drop(step, keep, newest, newest)
+                step.drop(keep, newest, newest)
                 is_within = is_within[:, shared:]
             step.mark(~is_within, newest, newest)
         limit = self.limit(newest)
         if self.policy.decides_after is not is_after or limit is None or step.alive.shape[1] <= limit:
             return
-        assert self.received is not None and self.rows is not None
-        seen = {"received": self.received, "rows": self.rows}
+        assert self.received is not None
+        known = min(self.policy.observes, newest + is_after)
+        seen = {"received": self.received.gather(1, step.alive), "rows": self.rows_seen(step.alive, row, known)}
         keep = self.policy.keep(self.context.view(step.held, newest, self.layer_axis, self.head_axis, limit, **seen))
         # the window may have taken one from some heads only: it makes room for the newcomer there
         keep = torch.where(is_within.all(1, keepdim=True), keep, is_within)
-        self.drop(step, keep, newest + is_after, newest)
-
-    def drop(self, step: Step, keep: Tensor, leaves_at: int, gone_at: int) -> None:
-        """Empty the slots not kept, equally many in every head; ``keep`` (H, m)."""
-        assert self.received is not None and self.rows is not None
-        step.drop(keep, leaves_at, gone_at)
-        heads, count = step.alive.shape
-        self.received = self.received[keep].view(heads, count)
-        every = keep[:, None].expand(self.rows.shape)
-        self.rows = self.rows[every].view(heads, -1, count)
+        step.drop(keep, newest + is_after, newest)
 
 
 class Step:
@@ -173,6 +186,9 @@ class Step:
         self.held = positions[:, :carried]
 
     def append(self, count: int) -> None:
+        """The next ``count`` tokens of the block take slots."""
+        if not count:
+            return
         new = torch.arange(self.count, self.count + count, device=self.alive.device)
         self.alive = torch.cat([self.alive, new.expand(len(self.alive), -1)], 1)
         self.held = torch.cat([self.held, self.positions[:, self.count : self.count + count]], 1)
@@ -189,6 +205,7 @@ class Step:
             record.scatter_(1, self.alive, torch.where(gone, before.clamp(max=when), before))
 
     def drop(self, keep: Tensor, leaves_at: int, gone_at: int) -> None:
+        """Empty the slots not kept, equally many in every head; ``keep`` (H, m)."""
         self.mark(~keep, leaves_at, gone_at)
         count = int(keep[0].sum())
         self.alive = self.alive[keep].view(len(keep), count)
