@@ -6,7 +6,7 @@ The session remembers which results it showed last by their keys; the results th
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -44,6 +44,29 @@ def runs_or_last(view: View, experiments: list[Experiment], needs_maps: bool, sl
     return view, [job.result for job in jobs]
 
 
+def extra(key: Key, compute: Callable[[Job], Any], slot: Any) -> Any | None:
+    """The result of a further computation once the runs of A and B are there; None where it was stopped or failed.
+
+    Its progress, its Cancel and its sentence stand in ``slot``; the result must have ``bytes``.
+    """
+    if st.session_state.get("cancelled") == [key]:
+        return said(slot, "This was stopped.", key)
+    for attempt in range(ATTEMPTS):
+        jobs = WORKER.want(owner(), [(key, compute)])
+        wait_for(jobs, [key], slot, f"{key[0]}.{attempt}")
+        if not isinstance(jobs[0].error, runs.BROKEN_OFF):
+            break
+    error = jobs[0].error
+    return jobs[0].result if error is None else said(slot, runs.sentence(error), key)
+
+
+def said(slot: Any, why: str, key: Key) -> None:
+    """Why there is no such result, and a button to try again."""
+    with slot.container():
+        st.info(plain(why))
+        st.button("Run it", key=f"again.{key[0]}", on_click=try_again)
+
+
 def owner() -> str:
     """A name for this browser session, for the worker to know whose wishes are whose."""
     if "owner" not in st.session_state:
@@ -51,7 +74,7 @@ def owner() -> str:
     return str(st.session_state["owner"])
 
 
-def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any, attempt: int) -> None:
+def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any, attempt: int | str) -> None:
     """Wait in the script, in short steps: every step is a point where a newer setting ends this run.
 
     Meanwhile the browser keeps the old figures, greyed.
