@@ -41,6 +41,11 @@ SPECS = (
     ({"policy": "full", "pattern": "global:window=252,tokens=0/1/2/3"}, ""),
     ({"policy": "full", "pattern": "layered:window=256,full_every=6"}, ""),
     ({"policy": "full", "softmax": "off_by_one"}, ""),
+    ({"policy": "full", "storage": "int8"}, ""),
+    ({"policy": "full", "storage": "int4"}, ""),
+    ({"policy": "full", "storage": "int2"}, ""),
+    ({"policy": "streaming:budget=256,sinks=4", "storage": "int4"}, ""),
+    ({"policy": "h2o:budget=256,recent=128", "storage": "int4"}, ""),
 )
 
 

@@ -34,6 +34,9 @@ class Recorder(Protocol):
     def record(self, layer: int, weights: Tensor, positions: Tensor, visible: Tensor, queries: Tensor) -> None:
         """Weights (A, R, K), positions (H, K), visible (H or 1, R, K) bool, query positions (R,)."""
 
+    def enter(self, layer: int, key: Tensor, value: Tensor, queries: Tensor) -> None:
+        """A block's new entries: key and value (H, R, D), positions (R,)."""
+
 
 class Pass:
     """One pass of a model over one text under a setup: feed it blocks of tokens, it returns logits.
@@ -113,6 +116,9 @@ class Pass:
         assert window == self.windows[layer], f"layer {layer} asks for window {window}, not {self.windows[layer]}"
         if self.on_layer is not None:
             self.on_layer(layer)
+        if self.recorder is not None:
+            rows = len(self.queries)
+            self.recorder.enter(layer, key[0, :, -rows:], value[0, :, -rows:], self.queries)
         slots = self.slots[layer]
         if self.walks:
             return self.walk(layer, query, key, value, rule)

@@ -94,6 +94,10 @@ class Shifted:
     def __init__(self, recorder: Recorder, first: int, count: int):
         self.recorder, self.first, self.count = recorder, first, count
 
+    def enter(self, layer: int, key: Tensor, value: Tensor, queries: Tensor) -> None:
+        last = slice(-self.count, None)
+        self.recorder.enter(layer, key[:, last], value[:, last], queries[last] + self.first)
+
     def record(self, layer: int, weights: Tensor, positions: Tensor, visible: Tensor, queries: Tensor) -> None:
         last = slice(-self.count, None)
         self.recorder.record(

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from kvviz.counting import plural
-from kvviz.engine import Pass
+from kvviz.engine import Pass, kv_heads_of
 from kvviz.experiment import Setup
 from kvviz.measures.attention import AttentionRecorder
 from kvviz.recompute import RecomputePass
@@ -136,7 +136,8 @@ def token_losses(logits: Tensor, targets: Tensor) -> Tensor:
 
 def recorder_for(model: PreTrainedModel, tokens: int, sinks: int, maps: Iterable[tuple[int, int]]) -> AttentionRecorder:
     config = model.config.get_text_config(decoder=True)
-    return AttentionRecorder(config.num_hidden_layers, config.num_attention_heads, tokens, sinks=sinks, maps=maps)
+    heads, kv_heads = config.num_attention_heads, kv_heads_of(config)
+    return AttentionRecorder(config.num_hidden_layers, heads, tokens, sinks=sinks, kv_heads=kv_heads, maps=maps)
 
 
 def clock(model: PreTrainedModel) -> float:

@@ -41,6 +41,10 @@ class Trace:
     sink_mass: Floats | None = None  # (L, A, Q) share of each query's attention on the first sink_tokens positions
     entropy: Floats | None = None  # (L, A, Q) nats
     mean_distance: Floats | None = None  # (L, A, Q) positions between query and key, weighted by attention
+    recent_mass: Floats | None = None  # (L, A, Q) share of each query's attention on the latest 16 positions
+    first_weights: Floats | None = None  # (L, A, Q, 8) weight on each of the first 8 positions
+    key_norm: Floats | None = None  # (L, H, T) length of each key when it entered
+    value_norm: Floats | None = None  # (L, H, T)
     received: Floats | None = None  # (L, A, T) attention each key got from all queries together
     maps: Mapping[tuple[int, int], Floats] = field(default_factory=dict)  # (layer, query head) → (Q, T), NaN = not seen
     chosen: Ints | None = None  # generated only: the new tokens; the last one was chosen but not processed

@@ -5,6 +5,7 @@ import torch
 
 from kvviz.engine import Pass
 from kvviz.experiment import Setup, parse_setup
+from kvviz.measures.attention import MEASURES, NORMS
 from kvviz.replay import replay
 from kvviz.trace import Cancelled
 from tests.tiny import NAMES, some_ids, stock, tiny
@@ -45,7 +46,7 @@ def test_measures_do_not_depend_on_the_block() -> None:
     setup = parse_setup({"policy": "random:budget=9"})
     steps = replay(tiny("llama"), IDS, setup, block=1, measure=True, maps=[(1, 2)])
     whole = replay(tiny("llama"), IDS, setup, block=256, measure=True, maps=[(1, 2)])
-    for name in ("sink_mass", "entropy", "mean_distance", "received"):
+    for name in (*MEASURES, *NORMS):
         assert getattr(steps, name) == pytest.approx(getattr(whole, name), abs=1e-5)
     assert steps.maps[1, 2] == pytest.approx(whole.maps[1, 2], abs=1e-6, nan_ok=True)
 

@@ -50,17 +50,21 @@ def extra(key: Key, compute: Callable[[Job], Any], slot: Any) -> Any | None:
     Its progress, its Cancel and its sentence stand in ``slot``; the result must have ``bytes``.
     """
     if st.session_state.get("cancelled") == [key]:
-        return said(slot, "This was stopped.", key)
+        say(slot, "This was stopped.", key)
+        return None
     for attempt in range(ATTEMPTS):
         jobs = WORKER.want(owner(), [(key, compute)])
         wait_for(jobs, [key], slot, f"{key[0]}.{attempt}")
         if not isinstance(jobs[0].error, runs.BROKEN_OFF):
             break
     error = jobs[0].error
-    return jobs[0].result if error is None else said(slot, runs.sentence(error), key)
+    if error is not None:
+        say(slot, runs.sentence(error), key)
+        return None
+    return jobs[0].result
 
 
-def said(slot: Any, why: str, key: Key) -> None:
+def say(slot: Any, why: str, key: Key) -> None:
     """Why there is no such result, and a button to try again."""
     with slot.container():
         st.info(plain(why))

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from kvviz.measures.attention import AttentionRecorder, entropy, mean_distance, sink_mass
+from kvviz.measures.attention import (
+    AttentionRecorder,
+    entropy,
+    first_weights,
+    mean_distance,
+    recent_mass,
+    sink_mass,
+)
 
 WEIGHTS = torch.tensor([[[0.5, 0.25, 0.25], [0.0, 0.0, 1.0]]], dtype=torch.float64)  # one head, two queries
 POSITIONS = torch.tensor([[[0, 4, 6]]])
@@ -47,3 +54,22 @@ def test_the_recorder_puts_slots_back_on_their_positions() -> None:
 def test_a_map_of_a_head_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ValueError, match="no layer 1, head 0: this model has layers 0–0 and query heads 0–8"):
         AttentionRecorder(1, 9, 4, maps=[(1, 0)])
+
+
+def test_recent_mass_counts_back_from_each_query() -> None:
+    assert recent_mass(WEIGHTS, POSITIONS, QUERIES, 2).tolist() == [[0.25, 1.0]]  # query 7 sees position 6 as recent
+    assert recent_mass(WEIGHTS, POSITIONS, QUERIES, 3).tolist() == [[0.5, 1.0]]
+
+
+def test_first_weights_lie_at_their_positions() -> None:
+    """Slots hold positions 0, 4 and 6: of the first five positions, 0 and 4 are there."""
+    assert first_weights(WEIGHTS, POSITIONS[0], 5).tolist() == [[[0.5, 0, 0, 0, 0.25], [0, 0, 0, 0, 0]]]
+    assert first_weights(WEIGHTS[..., :2], POSITIONS[0, :, :2], 5).shape == (1, 2, 5)  # fewer slots than asked for
+
+
+def test_norms_are_those_of_the_entries_when_they_come() -> None:
+    recorder = AttentionRecorder(1, 4, 3, kv_heads=2)
+    key = torch.tensor([[[3.0, 4.0]], [[0.0, 2.0]]])
+    recorder.enter(0, key, 2 * key, torch.tensor([1]))
+    assert recorder.key_norm[0, :, 1].tolist() == [5, 2] and recorder.value_norm[0, :, 1].tolist() == [10, 4]
+    assert np.isnan(recorder.key_norm[0, :, [0, 2]]).all()
