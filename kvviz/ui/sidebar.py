@@ -17,7 +17,7 @@ from kvviz.patterns import PATTERNS
 from kvviz.policies import POLICIES
 from kvviz.storage import STORAGES
 from kvviz.ui import runs
-from kvviz.ui.state import HEAD, LAYER, PASTE, UPLOAD, View, kept, knob_key, setting
+from kvviz.ui.state import HEAD, LAYER, LOOKS, PASTE, UPLOAD, View, kept, knob_key, setting
 
 POSITION_WORDS = {"original": "original (as in the text)", "slot": "slot (rank in the cache)"}
 SEED_LIMIT = 2**31 - 1
@@ -49,7 +49,7 @@ class Sidebar:
             generate_tokens=setting("s.generate", 0),
             seed=seed,
         )
-        looks = {name: setting(name, getattr(View(), name)) for name in ("query", "scale", "measure")}
+        looks = {name: setting(name, getattr(View(), name)) for name in LOOKS if name not in ("layer", "head")}
         return View(experiment, versus, layer, head, **looks)
 
     def text(self) -> Text:

@@ -31,13 +31,17 @@ from kvviz.ui import runs
 LAYER, HEAD = 14, 3  # where SmolLM2 shows a plain sink, some locality and a few heavy tokens
 PASTE, UPLOAD = "paste", "upload"
 SCALES = ("log", "linear", "no_sinks")
-MEASURES = ("sink_mass", "entropy", "mean_distance")
+MEASURES = ("sink_mass", "recent_mass", "entropy", "mean_distance")
+AVERAGES = ("head", "layer")  # one head, or the mean of its layer's heads
 LOOKS: dict[str, Callable[[str], Any]] = {
     "layer": number_parser("layer", 0, 511),
     "head": number_parser("head", 0, 511),
     "query": number_parser("query", 0, TOKENS_LIMIT),
     "scale": one_of("scale", SCALES),
     "measure": one_of("measure", MEASURES),
+    "average": one_of("average", AVERAGES),
+    "top_k": number_parser("top_k", 1, 64),
+    "sinks": number_parser("sinks", 1, 8),
 }
 
 
@@ -52,6 +56,9 @@ class View:
     query: int | None = None  # position of the query whose weights are shown; None = the last one
     scale: str = SCALES[0]
     measure: str = MEASURES[0]
+    average: str = AVERAGES[0]
+    top_k: int = 8  # how many of the strongest keys are compared
+    sinks: int = 4  # how many first tokens count as sinks where mass is measured
 
     def words(self) -> dict[str, str]:
         """All of it as URL parameters."""
