@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from kvviz import commands
 from kvviz.experiment import SETUP_PARSERS, Setup
 from kvviz.knobs import suggestion
+from kvviz.memory import command as memory
 from kvviz.models import DEFAULT_MODEL, ModelError
 
 COMMANDS = {
@@ -24,6 +25,8 @@ COMMANDS = {
     "keep": (commands.keep, "which positions one KV head holds after each step"),
     "attention": (commands.attention, "sink mass, entropy and mean distance of every layer and query head"),
     "generate": (commands.generate, "let the model write under a setup"),
+    "memory": (memory.answer, "bytes of a cache of any model, by the formula; no model is loaded"),
+    "reach": (commands.reach, "how many input positions the last token depends on after each layer; needs no model"),
 }
 # what argparse says, and what a person is told; a message that fits none is told as it is
 PLAIN_WORDS = (
@@ -122,6 +125,8 @@ def build_parser() -> Parser:
         "--sinks", type=whole, default=4, metavar="S", help="first positions counted as sinks"
     )
     add_generate_options(added["generate"])
+    memory.add_options(added["memory"], whole)
+    add_reach_options(added["reach"])
     return parser
 
 
@@ -179,6 +184,12 @@ def add_generate_options(command: argparse.ArgumentParser) -> None:
         "--top-p", type=number, default=1.0, metavar="P", help="draw from the likeliest tokens of mass P"
     )
     command.add_argument("--seed", type=whole, default=0, metavar="N")
+
+
+def add_reach_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--pattern", required=True, metavar="SPEC", help="such as sliding:window=32")
+    command.add_argument("--layers", type=whole, required=True, metavar="L", help="layers 1 to L are listed")
+    command.add_argument("--tokens", type=whole, required=True, metavar="N", help="the last of N tokens is asked about")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import numpy as np
 
 from kvviz.experiment import SETUP_PARSERS, Setup, parse_setup
 from kvviz.knobs import Choice, describe_knobs
+from kvviz.patterns import parse_pattern
 from kvviz.policies import POLICIES
 from kvviz.texts import decoded
 
@@ -25,6 +26,7 @@ Check = Callable[[argparse.Namespace, int], None]  # refuses options that do not
 
 LEAST = {
     "tokens": 1,
+    "layers": 1,
     "prompt_tokens": 1,
     "score_from": 0,
     "block": 1,
@@ -35,6 +37,7 @@ LEAST = {
     "temperature": 0,
     "seed": 0,
 }
+REACH_MOST = {"layers": 512, "tokens": 2**18}  # a set is one bool a token and layer
 
 
 def policies(arguments: argparse.Namespace) -> list[dict[str, Any]]:
@@ -91,6 +94,23 @@ def attention(arguments: argparse.Namespace) -> dict[str, Any]:
     late = slice(trace.prompt_tokens, None)
     names = ("sink_mass", "entropy", "mean_distance")
     return {name: np.nanmean(getattr(trace, name)[..., late], -1).tolist() for name in names}
+
+
+def reach(arguments: argparse.Namespace) -> dict[str, Any]:
+    pattern = parse_pattern(arguments.pattern)
+    check_least(arguments)
+    for name, most in REACH_MOST.items():
+        if getattr(arguments, name) > most:
+            raise ValueError(f"--{name} {getattr(arguments, name)} is too large; choose a number from 1 to {most}.")
+    from kvviz.measures.reach import reach as sets
+    from kvviz.measures.reach import span
+
+    found = sets(pattern, arguments.layers, arguments.tokens)
+    rows = [
+        {"layer": depth, "positions": int(positions.sum()), "span": span(positions)}
+        for depth, positions in enumerate(found, 1)
+    ]
+    return {"layers": rows}
 
 
 def check_late(arguments: argparse.Namespace, tokens: int) -> None:

@@ -20,6 +20,7 @@ class Pattern(Choice):
 
     kind: ClassVar[str] = "pattern"
     is_alike: ClassVar[bool] = True  # whether every layer gets the same pattern
+    is_by_distance: ClassVar[bool] = True  # whether only the distance between query and key decides
 
     def sees(self, query: Tensor, key: Tensor, layer: int, head: Tensor) -> Tensor:
         """Whether each query position sees each key position, bool.
@@ -83,6 +84,7 @@ class Global(Pattern):
     """
 
     title = "Global tokens + sliding window"
+    is_by_distance = False
     source = LONGFORMER
     window: int = knob(64, "keys a query sees beside the global ones", 1, BUDGET_LIMIT)
     tokens: tuple[int, ...] = numbers((0,), "positions that are global, with /", 0, BUDGET_LIMIT)
