@@ -5,28 +5,36 @@ import streamlit as st
 
 from kvviz.figures.attention import attention_map, difference_map, visibility
 from kvviz.figures.scales import shared_top
+from kvviz.ui import agreement_view, gallery_view
 from kvviz.ui import attention_view as look
 from kvviz.ui.components.layer_head_picker import layer_head_picker
 from kvviz.ui.components.token_strip import token_strip
 from kvviz.ui.drawn import drawn
 from kvviz.ui.page import open_page, show
-from kvviz.ui.state import SCALES, kept
+from kvviz.ui.state import AVERAGES, SCALES, kept
 from kvviz.ui.words import COUNTS_FROM_ONE, setup_words
 
 page = open_page("Attention", "Where does it look?")
 a, b = page.runs(maps=True)
 layer, head = look.layer_and_head(page.view, a)
 query = look.query_of(page.view, a)
-maps = [run.trace.maps[layer, head] for run in (a, b)]
-page.headline(look.headline(a, layer, head, query))
+left, right = st.columns(2)
+scale = left.segmented_control(
+    "Colours", SCALES, format_func=look.SCALE_WORDS.get, **kept("scale", "log"), required=True
+)
+average = right.segmented_control(
+    "Map of", AVERAGES, format_func=look.AVERAGE_WORDS.get, **kept("average", "head"), required=True
+)
+maps = [look.map_of(run, layer, head, average) for run in (a, b)]
+place = f"layer {layer}, {f'head {head}' if average == 'head' else 'mean of its heads'}"
+page.headline(look.headline(a, maps[0][query], layer, head if average == "head" else None, query))
 
-scale = st.segmented_control("Colours", SCALES, format_func=look.SCALE_WORDS.get, **kept("scale", "log"), required=True)
 top = shared_top(maps, scale)
 for column, side, run, weights in zip(st.columns(2), "AB", (a, b), maps, strict=True):
     with column:
         title = f"{side}: {setup_words(run.trace.setup)}"
         figure = drawn(attention_map, weights, run.labels, scale=scale, top=top, title=title, limit=look.CELLS)
-        show(figure, f"map-{side}", look.map_csv(run, layer, head))
+        show(figure, f"map-{side}", look.map_csv(weights, run))
 st.caption(look.row_sums(maps))
 
 if a.trace.tokens <= look.FEW_TOKENS:
@@ -50,9 +58,7 @@ with left:
         values, (layer, head), name=name, key="overview", kv_heads=a.trace.kv_heads, on_pick=look.choose_place
     )
 with right:
-    title = f"A − B, layer {layer}, head {head}"
-    left_out = 4 if scale == "no_sinks" else 0
-    looks = {"title": title, "limit": look.CELLS, "sinks": left_out}
+    looks = {"title": f"A − B, {place}", "limit": look.CELLS, "sinks": 4 if scale == "no_sinks" else 0}
     show(drawn(difference_map, maps[0], maps[1], a.labels, **looks), "difference")
     st.subheader("One query over the text", anchor=False)
     st.caption(look.query_words(a, layer, head, query))
@@ -67,5 +73,7 @@ with right:
         on_pick=look.choose_query,
     )
 
+agreement_view.draw(a, b, layer, head, query, page.view.top_k)
+gallery_view.draw()
 page.lesson("attention")
 page.try_this(look.IDEAS)

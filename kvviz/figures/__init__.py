@@ -2,7 +2,7 @@
 
 from kvviz.figures.attention import attention_map, difference_map, visibility
 from kvviz.figures.lifetimes import lifetimes, role_codes
-from kvviz.figures.overview import layer_head_grid
+from kvviz.figures.overview import agreement_grid, layer_head_grid
 from kvviz.figures.pooling import pool
 from kvviz.figures.ring import ring
 from kvviz.figures.scales import shared_top
@@ -10,6 +10,7 @@ from kvviz.figures.series import entries_over_time, series_lines
 from kvviz.figures.tabular import csv_of
 
 __all__ = [
+    "agreement_grid",
     "attention_map",
     "csv_of",
     "difference_map",

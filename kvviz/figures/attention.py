@@ -20,6 +20,7 @@ Floats = NDArray[np.floating]
 KEY_TITLE = "key: attended to (position, token)"
 QUERY_TITLE = "query: attends from (row i predicts i + 1)"
 WEIGHT = "attention weight (share of 1)"
+SMALL_HEIGHT = 230
 MAP_HEIGHT = 440  # near square in half a page, and it fills whatever width there is
 
 
@@ -177,8 +178,10 @@ def mixed(start: list[float], end: list[float], share: float) -> str:
     return "rgba({:.0f},{:.0f},{:.0f},{:.3f})".format(*values)
 
 
-def visibility(mask: NDArray[np.bool_], labels: Sequence[str], *, title: str = "", first_query: int = 0) -> go.Figure:
-    """Which key each query may see, (Q, T) bool, before any weight is computed."""
+def visibility(
+    mask: NDArray[np.bool_], labels: Sequence[str], *, title: str = "", first_query: int = 0, is_small: bool = False
+) -> go.Figure:
+    """Which key each query may see, (Q, T) bool, before any weight is computed; a small one names few tokens."""
     z = np.asarray(mask, dtype=np.uint8)
     if max(z.shape) > LIMIT:
         raise ValueError(f"A mask of {z.shape} is too large to draw cell by cell; draw at most {LIMIT} tokens.")
@@ -189,4 +192,10 @@ def visibility(mask: NDArray[np.bool_], labels: Sequence[str], *, title: str = "
     fig = go.Figure(go.Heatmap(**cells(z, labels, first_query), **look, hovertemplate=hover))
     seen = z.sum(axis=1)
     alt = f"Keys each of {plural(z.shape[0], 'query')} may see; the last one sees {int(seen[-1])}, none more than "
-    return map_frame(fig, z.shape, "visibility", f"{alt}{int(seen.max())}.", title)
+    map_frame(fig, z.shape, "visibility", f"{alt}{int(seen.max())}.", title)
+    if is_small:
+        few: dict[str, Any] = {"tickmode": "auto", "nticks": 6}
+        fig.update_layout(height=SMALL_HEIGHT)
+        fig.update_xaxes(few | {"title": {"text": "key"}, "tickangle": 0})
+        fig.update_yaxes(few | {"title": {"text": "query"}})
+    return fig

@@ -51,6 +51,26 @@ def layer_head_grid(
     return lay_out(fig, kind=kind, alt=alt, height=height, title=title, bar_title=f"{name} ({unit})")
 
 
+def agreement_grid(shares: NDArray[np.floating], *, group: int = 1, title: str = "") -> go.Figure:
+    """How far the heads of a layer agree, (A, A) shares of 1; lines part the ``group`` heads that share a KV head."""
+    z = np.asarray(shares, dtype=np.float32)
+    hover = "head %{y} and head %{x}<br>share %{z:.0%} of their strongest keys<extra></extra>"
+    look: dict[str, Any] = {"colorscale": EVEN_SHADES, "showscale": False, "xgap": 1, "ygap": 1, "hoverongaps": False}
+    heat = go.Heatmap({"z": z, "zmin": 0, "zmax": 1, "hovertemplate": hover, **look})
+    fig = go.Figure([heat, colour_bar(EVEN_SHADES, *bar_ticks(0, 1))])
+    heads = len(z)
+    fig.update_xaxes(index_axis("head", round_step(heads / 16), [-0.5, heads - 0.5]))
+    fig.update_yaxes(index_axis("head", round_step(heads / 16), [heads - 0.5, -0.5]))
+    for edge in range(group, heads, group):
+        fig.add_hline(y=edge - 0.5, line={"color": "#ffffff", "width": 2})
+        fig.add_vline(x=edge - 0.5, line={"color": "#ffffff", "width": 2})
+    others = z[~np.eye(heads, dtype=bool)]
+    alt = f"{title or 'Heads'}: 1 head has no other to agree with."
+    if np.isfinite(others).any():
+        alt = f"{title or 'Heads'}: two of {heads} heads share {np.nanmean(others):.0%} of their strongest keys."
+    return lay_out(fig, kind=f"agreement {heads}", alt=alt, height=300, title=title, bar_title="strongest keys shared")
+
+
 def index_axis(name: str, step: int, ends: list[float]) -> dict[str, Any]:
     """An axis of whole numbers without room at its ends."""
     return bare() | {"title": {"text": name, "standoff": 8}, "dtick": step, "range": ends}

@@ -9,15 +9,20 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from kvviz.figures.tabular import csv_of
+from kvviz.measures.overlap import mean_map
 from kvviz.ui.runs import Run
 from kvviz.ui.state import View
 from kvviz.ui.words import setup_words, spans
 
+Floats = NDArray[np.floating]
+
 CELLS = 256  # a longer text shares cells: three maps of 512 are more than a page should weigh
 FEW_TOKENS = 24  # up to so many it is written out who may see whom
 SCALE_WORDS = {"log": "logarithmic", "linear": "linear 0–1", "no_sinks": "first 4 keys left out"}
+AVERAGE_WORDS = {"head": "one head", "layer": "mean of the layer's heads"}
 MEASURES = {
     "sink_mass": "sink mass: share of attention on the first 4 tokens",
+    "recent_mass": "recent mass: share of attention on the latest 16 tokens",
     "entropy": "entropy: 1 = spread evenly over all keys",
     "mean_distance": "mean distance: 1 = as far back as possible",
 }
@@ -47,22 +52,33 @@ def layer_and_head(view: View, run: Run) -> tuple[int, int]:
     return min(view.layer, layers - 1), min(view.head, heads - 1)
 
 
+def map_of(run: Run, layer: int, head: int, average: str) -> Floats:
+    """The map of one head, or the mean of its layer's heads; (Q, T), NaN = not in the cache or not visible."""
+    maps = run.trace.maps
+    return mean_map(heads_of(run, layer)) if average == "layer" else maps[layer, head]
+
+
+def heads_of(run: Run, layer: int) -> list[Floats]:
+    """The maps of all query heads of a layer."""
+    return [run.trace.maps[place] for place in sorted(run.trace.maps) if place[0] == layer]
+
+
 def query_of(view: View, run: Run) -> int:
     """The chosen query, or the last one."""
     last = run.trace.tokens - 1
     return last if view.query is None else min(view.query, last)
 
 
-def headline(run: Run, layer: int, head: int, query: int) -> str:
-    """Which key the chosen query looks at most, and how much."""
-    weights = run.trace.maps[layer, head][query]
+def headline(run: Run, weights: Floats, layer: int, head: int | None, query: int) -> str:
+    """Which key the chosen query looks at most, and how much; ``weights`` (T,), head None = the mean over heads."""
     if not np.isfinite(weights).any():
         return (
             f"Token {quoted(run, query)} was left out: re-computation reads a sample of the positions of a long text."
         )
     key = int(np.nanargmax(weights))
     return (
-        f"Token {quoted(run, query)} in layer {layer}, head {head} gives {weights[key]:.0%} of its attention to "
+        f"Token {quoted(run, query)} in layer {layer}, {'mean of all heads' if head is None else f'head {head}'}, "
+        f"gives {weights[key]:.0%} of its attention to "
         f"{'itself' if key == query else 'token ' + quoted(run, key)} (policy A: {setup_words(run.trace.setup)})."
     )
 
@@ -93,7 +109,7 @@ def query_words(run: Run, layer: int, head: int, query: int) -> str:
     )
 
 
-def row_sums(maps: Sequence[NDArray[np.floating]]) -> str:
+def row_sums(maps: Sequence[Floats]) -> str:
     """Whether rows sum to one: they must, unless the softmax may abstain."""
     words = []
     for name, weights in zip("AB", maps, strict=True):
@@ -102,13 +118,13 @@ def row_sums(maps: Sequence[NDArray[np.floating]]) -> str:
     return f"Row sums, smallest to largest. {' · '.join(words)}. Blank cells are not in the cache or not visible."
 
 
-def overview(run: Run, measure: str) -> tuple[NDArray[np.floating], str]:
+def overview(run: Run, measure: str) -> tuple[Floats, str]:
     """(L, A) means over the queries after the prompt, as shares of the largest possible value, and their name."""
     trace = run.trace
     series = getattr(trace, measure)
     late = slice(min(trace.prompt_tokens, trace.tokens - 1), None)
-    if measure == "sink_mass":
-        return np.nanmean(series[..., late], -1), "sink mass"
+    if measure.endswith("mass"):
+        return np.nanmean(series[..., late], -1), measure.replace("_", " ")
     queries = np.arange(trace.tokens)[late]
     most = np.log(queries + 1) if measure == "entropy" else queries
     share = series[..., late] / np.maximum(most, 1e-9)
@@ -125,5 +141,5 @@ def choose_query(query: int) -> None:
     st.session_state["query"] = query
 
 
-def map_csv(run: Run, layer: int, head: int) -> Callable[[], str]:
-    return lambda: csv_of(run.trace.maps[layer, head], run.labels, run.labels)
+def map_csv(weights: Floats, run: Run) -> Callable[[], str]:
+    return lambda: csv_of(weights, run.labels, run.labels)

@@ -18,6 +18,7 @@ def every_figure(count):
         "no_sinks": figures.attention_map(attention(count), names, scale="no_sinks", top=0.5),
         "difference_map": figures.difference_map(attention(count), attention(count, window=3), names),
         "layer_head_grid": figures.layer_head_grid(np.random.default_rng(0).random((30, 9)), name="x", unit="share"),
+        "agreement_grid": figures.agreement_grid(np.random.default_rng(0).random((9, 9)), group=3),
         "lifetimes": figures.lifetimes(random_lifetimes(count), names),
         "visibility": figures.visibility(np.tri(count, dtype=bool), names),
         "entries_over_time": figures.entries_over_time([("<b>A</b>", "a", steps), ("B", "b", steps)]),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from kvviz.figures import layer_head_grid
-from kvviz.figures.overview import round_step
+from kvviz.figures.overview import agreement_grid, round_step
 
 
 def test_the_grid_has_layer_0_at_the_top_and_the_same_range_for_every_model():
@@ -35,3 +35,15 @@ def test_a_range_that_does_not_grow_is_refused():
 
 def test_ticks_step_in_round_numbers():
     assert [round_step(least) for least in (0, 1, 1.1, 3, 5.5, 11, 51)] == [1, 1, 2, 5, 10, 20, 100]
+
+
+def test_agreement_of_heads_is_named_and_parted_by_kv_head() -> None:
+    shares = np.array([[1.0, 0.5, 0.25, 0.25], [0.5, 1, 0.25, 0.25], [0.25, 0.25, 1, 0.75], [0.25, 0.25, 0.75, 1]])
+    fig = agreement_grid(shares, group=2, title="Layer 3")
+    assert (fig.data[0].zmin, fig.data[0].zmax) == (0, 1)
+    assert fig.layout.meta["alt"].startswith("Layer 3: two of 4 heads share 38%")
+    assert len(fig.layout.shapes) == 2  # one line each way between two KV heads
+
+
+def test_one_head_has_nobody_to_agree_with() -> None:
+    assert "has no other" in agreement_grid(np.ones((1, 1))).layout.meta["alt"]
