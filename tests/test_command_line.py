@@ -191,7 +191,7 @@ def test_a_bad_prompt_is_refused_before_the_model_is_loaded(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ("", "A command is missing; the choices are: policies, nll, keep, attention, generate;"),
+        ("", "A command is missing; the choices are: policies, nll, keep, attention, generate"),
         ("nl", "There is no command 'nl'; did you mean 'nll'? The choices are: policies, nll, keep"),
         ("nll", "The command needs --text; `python -m kvviz nll --help` explains."),
         ("nll --text f --pol full", "There is no option '--pol'; did you mean '--policy'? The choices are: --json, "),

@@ -1,0 +1,169 @@
+"""The bill: bytes of every group of layers, their sum, and the arithmetic in words and as a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from kvviz.memory import formulas
+from kvviz.memory.shape import KIND_WORDS, NUMBER_BYTES, Group, Shape
+from kvviz.memory.stored import Blocks
+from kvviz.storage import Native, Offload, Quantised, Storage, Widths
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What some layers of a group hold of one sequence: the first ``sinks`` tokens and the latest ``recent``."""
+
+    layers: int
+    recent: int
+    sinks: int = 0
+    # what kvviz's exact count needs: tokens of the sequence, or entries taken as if they lay side by side
+    seen: int = 0
+
+    @property
+    def entries(self) -> int:
+        return min(self.seen, self.sinks + self.recent)
+
+
+Keeping: TypeAlias = Callable[[Group, int], list[Kept]]
+
+
+def everything(group: Group, tokens: int) -> list[Kept]:
+    """The full cache: all tokens, or what the architecture's own window leaves of them."""
+    return [Kept(group.layers, formulas.window_tokens(tokens, group.window), seen=tokens)]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What is to be counted: tokens of each of ``batch`` sequences, their number format, storage and policy."""
+
+    tokens: int
+    batch: int = 1
+    dtype: str | None = None  # None = the model's own
+    storage: Storage = field(default_factory=Native)
+    keeping: Keeping = everything
+
+    def __post_init__(self) -> None:
+        for name in ("tokens", "batch"):
+            if not 1 <= getattr(self, name) <= 10**15:
+                raise ValueError(f"{name}={getattr(self, name)} must be a whole number from 1 to {10**15:,}.")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One group's share: the factors multiplied, each with its word, or the sum they stand for."""
+
+    kind: str
+    layers: int
+    entries: int  # the most tokens that any of its layers holds
+    bytes: int
+    factors: tuple[tuple[str, str], ...]  # (number, word)
+
+    @property
+    def words(self) -> str:
+        return " × ".join(" ".join(filter(None, factor)) for factor in self.factors)
+
+
+@dataclass(frozen=True)
+class Account:
+    """All groups of a model together."""
+
+    rows: tuple[Row, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(row.bytes for row in self.rows)
+
+    @property
+    def formula(self) -> str:
+        return " + ".join(row.words for row in self.rows) + f" = {self.bytes:,} B"
+
+
+def account(shape: Shape, ask: Ask) -> Account:
+    """Payload: the bytes that the tensors of this cache hold, neither pages nor spare capacity."""
+    item_bytes = NUMBER_BYTES[ask.dtype or shape.dtype]
+    return Account(tuple(row_of(group, ask, item_bytes) for group in shape.groups))
+
+
+def bytes_of(shape: Shape, ask: Ask) -> int:
+    return account(shape, ask).bytes
+
+
+def row_of(group: Group, ask: Ask, item_bytes: int) -> Row:
+    sequences = ((f"{ask.batch:,}", "sequences"),) if ask.batch > 1 else ()
+    if group.kind == "state":
+        factors = ((str(group.layers), "layers"), (f"{group.layer_bytes:,}", "B of constant state"))
+        total = formulas.state_bytes(group.layers, group.layer_bytes, ask.batch)
+        return Row(group.kind, group.layers, 0, total, factors + sequences)
+    kept = ask.keeping(group, ask.tokens)
+    total = sum(kept_bytes(group, part, ask.storage, item_bytes) for part in kept) * ask.batch
+    shown = factors_of(group, kept, ask.storage, item_bytes)
+    return Row(group.kind, group.layers, max(part.entries for part in kept), total, shown + sequences)
+
+
+def kept_bytes(group: Group, kept: Kept, storage: Storage, item_bytes: int) -> int:
+    """Bytes of the layers that hold the same number of entries, one sequence."""
+    if isinstance(storage, Blocks):
+        row = storage.row_bytes(group.kv_heads * group.key_width) + storage.row_bytes(
+            group.kv_heads * group.value_width
+        )
+        return kept.layers * kept.entries * row
+    if isinstance(storage, Quantised):
+        refuse_latent(group, storage)
+        widths = Widths(group.key_width, group.value_width, item_bytes)
+        return kept.layers * group.kv_heads * formulas.kivi_bytes(storage, widths, kept.seen, kept.sinks, kept.recent)
+    return native_bytes(group, kept, item_bytes)
+
+
+def native_bytes(group: Group, kept: Kept, item_bytes: int) -> int:
+    if group.kind == "mla":
+        return formulas.latent_bytes(kept.layers, kept.entries, group.key_width - group.rope, group.rope, item_bytes)
+    if group.kind == "indexer":
+        return formulas.indexer_bytes(kept.layers, kept.entries, group.key_width, item_bytes)
+    widths = group.kv_heads, group.key_width, group.value_width
+    return formulas.attention_bytes(kept.layers, kept.entries, *widths, item_bytes)
+
+
+def refuse_latent(group: Group, storage: Storage) -> None:
+    if group.kind in ("mla", "indexer"):
+        raise ValueError(
+            f"{storage.name()} codes keys by channel and values by token, and {KIND_WORDS[group.kind]} has no such "
+            "pair; choose native, q8_0 or q4_0."
+        )
+
+
+def factors_of(group: Group, kept: list[Kept], storage: Storage, item_bytes: int) -> tuple[tuple[str, str], ...]:
+    """The product in the words of the page: 2 × layers × tokens × KV heads × width × bytes."""
+    entries = {part.entries for part in kept}
+    layers: tuple[tuple[str, str], ...] = ((str(group.layers), "layers"), (f"{entries.pop():,}", "tokens"))
+    if entries:  # layers differ: the sum over them stands for layers × tokens
+        layers = ((f"{sum(part.layers * part.entries for part in kept):,}", "entries of all layers"),)
+    if isinstance(storage, (Native, Offload)):
+        return (*numbers_of(group, layers), (str(item_bytes), "B"))
+    if isinstance(storage, Blocks):
+        return (*numbers_of(group, layers), (f"{storage.per_block}/{formulas.BLOCK_NUMBERS}", "B"))
+    assert isinstance(storage, Quantised)
+    return coded_factors(group, kept, storage, item_bytes)
+
+
+def coded_factors(group: Group, kept: list[Kept], storage: Quantised, item_bytes: int) -> tuple[tuple[str, str], ...]:
+    """Layers × KV heads × the bytes of one head, taken apart where all layers hold the same."""
+    if len(kept) > 1:
+        total = sum(kept_bytes(group, part, storage, item_bytes) for part in kept)
+        return ((f"{total:,}", f"B, {group.layers} layers that hold different numbers of coded entries"),)
+    widths = Widths(group.key_width, group.value_width, item_bytes)
+    terms = formulas.kivi_terms(storage, widths, kept[0].seen, kept[0].sinks, kept[0].recent)
+    sum_of = " + ".join(f"{count:,} × {size:,}" for count, size in terms if count)
+    return ((str(group.layers), "layers"), (str(group.kv_heads), "KV heads"), (f"({sum_of or 0})", "B"))
+
+
+def numbers_of(group: Group, layers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    if group.kind == "mla":
+        return (*layers, (f"({group.key_width - group.rope} + {group.rope})", ""))
+    if group.kind == "indexer":
+        return (*layers, (str(group.key_width), ""))
+    if group.key_width == group.value_width:
+        return (("2", ""), *layers, (str(group.kv_heads), "KV heads"), (str(group.key_width), ""))
+    return (*layers, (str(group.kv_heads), "KV heads"), (f"({group.key_width} + {group.value_width})", ""))

@@ -1,0 +1,177 @@
+"""Any model's ``config.json`` as a Shape. Fields decide, never the model's name; what is not understood is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kvviz.memory import formulas
+from kvviz.memory.fields import MOST_LAYERS, Fields, parsed, shown
+from kvviz.memory.layers import kinds_of, window_of
+from kvviz.memory.shape import NUMBER_BYTES, Group, Shape, grouped, number_format
+
+WIDEST = 2**24  # numbers in a head; heads; far above any model
+NESTED = ("text_config", "llm_config", "language_config")
+# fields that change what a cache holds in a way kvviz has no formula for
+NOT_UNDERSTOOD = (
+    *("compress_ratios", "block_configs", "hybrid_override_pattern", "layers_block_type", "block_types"),
+    *("attn_layer_period", "attn_layer_indices", "ssm_cfg", "state_size", "ssm_state_size", "mamba_d_state"),
+    *("linear_attn_config", "attn_config", "cross_attention_layers", "mixer_types", "use_cla", "cla_share_factor"),
+    *("num_key_value_heads_per_layer", "indexer_compress_ratio", "rwkv_head_size", "time_step_rank"),
+    *("attention_window_size", "is_encoder_decoder", "per_layer_config", "indexer_head_dim", "kv_sharing_modes"),
+)
+
+
+def read_config(text: str, name: str = "your config") -> Shape:
+    """The shape that a ``config.json`` describes; ValueError in one sentence names the field that is wrong."""
+    return shape_of(parsed(text), name)
+
+
+def shape_of(config: Mapping[str, Any], name: str) -> Shape:
+    """The same from a JSON object that was read already."""
+    fields, notes = Fields(text_part(config)), list[str]()
+    refuse_unknown(fields)
+    family = fields.word("model_type")
+    layers = fields.needed("layers", MOST_LAYERS)
+    dtype = dtype_of(config, fields, notes)
+    sizes = Sizes.read(fields, family, NUMBER_BYTES[dtype])
+    kinds = kinds_of(fields, layers, family, notes)
+    stored = layers - (fields.whole("num_kv_shared_layers", layers, 0) or 0)
+    if stored < layers:
+        notes.append(f"The last {layers - stored} layers read the cache of earlier ones and hold nothing themselves.")
+    if fields.whole("num_nextn_predict_layers", MOST_LAYERS, 0):
+        notes.append("The layers that predict further tokens (num_nextn_predict_layers) are not counted.")
+    groups = grouped(layer for place in range(stored) for layer in sizes.layer(kinds[place], place))
+    longest = fields.any_of("longest")
+    return Shape(name, groups, sizes.heads, sizes.value_width, dtype, longest, tuple(notes))
+
+
+def text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of the config that describes the language model."""
+    for name in NESTED:
+        part = config.get(name)
+        if part is not None:
+            if not isinstance(part, dict):
+                raise ValueError(f"The field {name}={shown(part)} must be an object with the text model's fields.")
+            return part
+    return config
+
+
+def refuse_unknown(fields: Fields) -> None:
+    for name in NOT_UNDERSTOOD:
+        if fields.get(name) not in (None, False, 0, [], {}, ""):
+            raise ValueError(f"The field {name} changes what the cache holds in a way kvviz has no formula for.")
+    if fields.get("q_lora_rank") is not None and fields.get("kv_lora_rank") is None:
+        raise ValueError("The config has q_lora_rank but no kv_lora_rank: a compressed attention without its width.")
+    if fields.get("index_head_dim") is not None and fields.get("kv_lora_rank") is None:
+        raise ValueError("The field index_head_dim is understood beside kv_lora_rank only.")
+    for kind in fields.get("attn_type_list") if isinstance(fields.get("attn_type_list"), list) else []:
+        if kind != 1:
+            raise ValueError(f"The field attn_type_list names {shown(kind)}; kvviz knows 1, full attention.")
+
+
+def dtype_of(config: Mapping[str, Any], fields: Fields, notes: list[str]) -> str:
+    """The number format the config names, else bfloat16."""
+    for place in (fields, Fields(config)):
+        for name in ("dtype", "torch_dtype"):
+            if word := place.word(name):
+                try:
+                    return number_format(word)
+                except ValueError as error:
+                    raise ValueError(f"The field {name}: {error}") from None
+    notes.append("The config names no number format: bfloat16 is taken.")
+    return "bfloat16"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Heads and widths of each kind of layer."""
+
+    fields: Fields
+    heads: int
+    kv_heads: int
+    key_width: int
+    value_width: int
+    item_bytes: int
+    window: int | None
+
+    @classmethod
+    def read(cls, fields: Fields, family: str, item_bytes: int) -> Sizes:
+        heads = fields.needed("heads", WIDEST)
+        kv_heads = kv_heads_of(fields, heads, family)
+        if heads % kv_heads:
+            raise ValueError(f"The field num_key_value_heads={kv_heads} must divide the {heads} query heads.")
+        value = fields.whole("v_head_dim", WIDEST)
+        width = fields.any_of("head_width", WIDEST) or derived_width(fields, heads, value)
+        return cls(fields, heads, kv_heads, width, value or width, item_bytes, window_of(fields))
+
+    def layer(self, kind: str, place: int) -> list[Group]:
+        """What one layer of that kind holds."""
+        if kind == "state":
+            return [Group("state", (place,), layer_bytes=self.state_bytes())]
+        if self.fields.get("kv_lora_rank") is not None:
+            return self.latent(kind, place)
+        heads, key, value = self.of_kind(kind)
+        window = {"sliding": self.window, "chunked": self.fields.whole("attention_chunk_size")}.get(kind)
+        return [Group(kind, (place,), heads, key, value, window)]
+
+    def of_kind(self, kind: str) -> tuple[int, int, int]:
+        """KV heads, key width and value width; sliding and full layers may differ (MiMo, Gemma 4)."""
+        whole = self.fields.whole
+        if kind == "sliding":
+            heads = whole("swa_num_key_value_heads", WIDEST) or self.kv_heads
+            key = whole("swa_head_dim", WIDEST) or self.key_width
+            return heads, key, whole("swa_v_head_dim", WIDEST) or (self.value_width if key == self.key_width else key)
+        if kind == "full" and (width := whole("global_head_dim", WIDEST)) is not None:
+            own = self.fields.flag("attention_k_eq_v", True)
+            return (own and whole("num_global_key_value_heads", WIDEST)) or self.kv_heads, width, width
+        return self.kv_heads, self.key_width, self.value_width
+
+    def latent(self, kind: str, place: int) -> list[Group]:
+        """MLA, and the keys of an indexer where the config has one."""
+        if kind != "full":
+            raise ValueError(f"The config has kv_lora_rank and {kind} layers; kvviz has no formula for both together.")
+        latent = self.fields.required("kv_lora_rank", "is the width of the latent")
+        rope = self.fields.required("qk_rope_head_dim", "is the part of a latent kept apart for RoPE")
+        groups = [Group("mla", (place,), 1, latent + rope, 0, rope=rope)]
+        if (width := self.fields.whole("index_head_dim", WIDEST)) is not None:
+            groups.append(Group("indexer", (place,), 1, width, 0))
+        return groups
+
+    def state_bytes(self) -> int:
+        """Bytes of one linear-attention layer; its state is float32 unless the config says otherwise."""
+        need = self.fields.required
+        state = number_format(self.fields.word("mamba_ssm_dtype") or "float32")
+        return formulas.delta_state_bytes(
+            need("linear_num_key_heads", "says how large the state of a linear layer is"),
+            need("linear_num_value_heads", "says how large the state of a linear layer is"),
+            need("linear_key_head_dim", "says how large the state of a linear layer is"),
+            need("linear_value_head_dim", "says how large the state of a linear layer is"),
+            need("linear_conv_kernel_dim", "says how many inputs a linear layer's convolution keeps"),
+            self.item_bytes,
+            NUMBER_BYTES[state],
+        )
+
+
+def kv_heads_of(fields: Fields, heads: int, family: str) -> int:
+    """KV heads: named, one (Falcon's multi_query), or as many as query heads where nothing is said."""
+    if fields.flag("new_decoder_architecture"):
+        return fields.any_of("kv_heads", WIDEST) or heads
+    if fields.flag("multi_query", family in ("falcon", "gpt_bigcode") or None):
+        return 1  # Falcon's num_kv_heads says 71 here and means nothing
+    if fields.flag("multi_query_attention"):
+        return fields.whole("multi_query_group_num", WIDEST) or 1
+    return fields.any_of("kv_heads", WIDEST) or heads
+
+
+def derived_width(fields: Fields, heads: int, value: int | None) -> int:
+    """hidden_size / heads, which must come out even, where the config names no head size."""
+    if fields.get("kv_lora_rank") is not None and value is not None:
+        return value
+    hidden = fields.needed("hidden")
+    if hidden % heads:
+        raise ValueError(
+            f"The config has no head_dim, and hidden_size={hidden} is no multiple of {heads} heads; add it."
+        )
+    return hidden // heads

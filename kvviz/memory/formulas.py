@@ -1,0 +1,126 @@
+"""The bytes of a cache, one formula a function: whole numbers in, whole numbers out.
+
+Everything here is arithmetic that a page can print beside its result. Units are in the names: ``tokens`` are entries
+held by one sequence in one layer, ``item_bytes`` bytes of one number, and every result is bytes.
+"""
+
+from __future__ import annotations
+
+from kvviz.storage import Quantised, Widths
+
+BLOCK_NUMBERS = 32  # numbers that share a scale in the llama.cpp formats
+Q8_0_BYTES = 34  # a block of q8_0: 32 codes of one byte and a two-byte scale (ggml, block_q8_0)
+Q4_0_BYTES = 18  # a block of q4_0: 32 codes of half a byte and a two-byte scale (ggml, block_q4_0)
+
+
+def attention_bytes(
+    layers: int, tokens: int, kv_heads: int, key_width: int, value_width: int, item_bytes: int, batch: int = 1
+) -> int:
+    """L · S · n_kv · (d_K + d_V) · b · sequences; with d_K = d_V this is 2·L·S·n_kv·d_h·b.
+
+    MHA has n_kv = query heads, MQA n_kv = 1, GQA something between (Ainslie et al., GQA, 2023).
+    """
+    return layers * tokens * kv_heads * (key_width + value_width) * item_bytes * batch
+
+
+def latent_bytes(layers: int, tokens: int, latent: int, rope: int, item_bytes: int, batch: int = 1) -> int:
+    """L · S · (d_c + d_R) · b: one latent serves keys and values, so no factor 2 and no heads.
+
+    Source: DeepSeek-V2 (2024), multi-head latent attention; the RoPE part d_R is kept apart.
+    """
+    return layers * tokens * (latent + rope) * item_bytes * batch
+
+
+def indexer_bytes(layers: int, tokens: int, width: int, item_bytes: int, batch: int = 1) -> int:
+    """L · S · d_I · b: the keys by which sparse attention chooses what to read (DeepSeek-V3.2, 2025)."""
+    return layers * tokens * width * item_bytes * batch
+
+
+def state_bytes(layers: int, layer_bytes: int, batch: int = 1) -> int:
+    """L · constant: a linear-attention or state layer holds as much after a million tokens as after one."""
+    return layers * layer_bytes * batch
+
+
+def delta_state_bytes(
+    key_heads: int, value_heads: int, key_width: int, value_width: int, kernel: int, item_bytes: int, state_item: int
+) -> int:
+    """Bytes of one gated-delta layer: n_v·d_k·d_v of state and (2·n_k·d_k + n_v·d_v)·k inputs of its convolution.
+
+    Source: Qwen3-Next as transformers keeps it; the state may have a wider number format than the rest.
+    """
+    recurrent = value_heads * key_width * value_width * state_item
+    return recurrent + (2 * key_heads * key_width + value_heads * value_width) * kernel * item_bytes
+
+
+def window_tokens(tokens: int, window: int | None) -> int:
+    """min(S, W): what a sliding layer still holds, the newest token included; None = full attention."""
+    return tokens if window is None else min(tokens, window)
+
+
+def block_bytes(numbers: int, per_block: int) -> int:
+    """One row of numbers in blocks of 32; the last block may be part empty."""
+    return -(-numbers // BLOCK_NUMBERS) * per_block
+
+
+def kivi_bytes(storage: Quantised, widths: Widths, tokens: int, sinks: int, recent: int) -> int:
+    """One KV head after ``tokens`` tokens, of which the first ``sinks`` and the latest ``recent`` are held.
+
+    Exact keys and values at full width, whole blocks of coded keys, coded values one by one: the rule of
+    ``kvviz.storage.Quantised``. A block whose entries were partly evicted counts whole.
+    """
+    return sum(count * size for count, size in kivi_terms(storage, widths, tokens, sinks, recent))
+
+
+def kivi_terms(storage: Quantised, widths: Widths, tokens: int, sinks: int, recent: int) -> list[tuple[int, int]]:
+    """Exact keys, coded blocks of keys, exact values, coded values: how many there are, and the bytes of one."""
+    held = min(tokens, sinks + recent)
+    exact_keys, blocks = kivi_keys(storage, tokens, sinks, recent)
+    exact_values = min(held, storage.residual)
+    keys = [(exact_keys, widths.key_bytes), (blocks, storage.key_block_bytes(widths))]
+    return [*keys, (exact_values, widths.value_bytes), (held - exact_values, storage.value_bytes(widths))]
+
+
+def kivi_keys(storage: Quantised, tokens: int, sinks: int, recent: int) -> tuple[int, int]:
+    """How many keys are still exact, and how many coded blocks still hold a living entry."""
+    residual, group = storage.residual, storage.group
+    # where fewer than ``residual`` recent tokens stay, exact ones are evicted before they are enough to be coded
+    reached = tokens if recent >= residual else min(tokens, sinks + recent)
+    coded = reached - reached % residual
+    oldest = max(tokens - recent, min(sinks, tokens))  # the first held token that is no sink
+    living_sinks = -(-min(sinks, coded) // group)
+    first_block = max(living_sinks, min(oldest, coded) // group)
+    held = min(tokens, sinks + recent)
+    return held - min(sinks, coded) - max(0, coded - oldest), living_sinks + coded // group - first_block
+
+
+def pages(tokens: int, page: int = 16) -> int:
+    """Tokens rounded up to whole pages: a paged engine hands out memory in blocks (vLLM, 2023: 16 tokens)."""
+    return -(-tokens // page) * page
+
+
+def window_pages(tokens: int, window: int, page: int = 16) -> int:
+    """Tokens in the pages that a window of W may touch at its worst alignment, ⌈(W − 1) / page⌉ + 1 pages."""
+    return min(pages(tokens, page), (-(-(window - 1) // page) + 1) * page)
+
+
+def padded_cells(tokens: int, sequences: int = 1, pad: int = 256) -> int:
+    """Cells that llama.cpp gives each of its slots for full layers: ⌈context / slots⌉, rounded up to 256."""
+    return pages(-(-tokens // sequences), pad)
+
+
+def window_cells(tokens: int, window: int, sequences: int = 1, batch_tokens: int = 512, pad: int = 256) -> int:
+    """Cells of a slot for sliding layers: window and one batch of new tokens, padded, never above the full layers'."""
+    return min(padded_cells(tokens, sequences, pad), pages(window + batch_tokens, pad))
+
+
+def heads_on_gpu(query_heads: int, kv_heads: int, gpus: int) -> int:
+    """KV heads on the fullest of ``gpus`` GPUs that share the query heads evenly.
+
+    A KV head is copied to every GPU that has one of its query heads, so more GPUs than KV heads hold one each.
+    """
+    if query_heads % gpus:
+        raise ValueError(
+            f"{query_heads} query heads cannot be shared evenly by {gpus} GPUs; choose a divisor of {query_heads}."
+        )
+    share, group = query_heads // gpus, query_heads // kv_heads
+    return max(((gpu + 1) * share - 1) // group - gpu * share // group + 1 for gpu in range(gpus))
