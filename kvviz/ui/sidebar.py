@@ -17,6 +17,7 @@ from kvviz.patterns import PATTERNS
 from kvviz.policies import POLICIES
 from kvviz.storage import STORAGES
 from kvviz.ui import runs
+from kvviz.ui.memory_looks import MEMORY_LOOKS, memory_look
 from kvviz.ui.state import HEAD, LAYER, LOOKS, PASTE, UPLOAD, View, kept, knob_key, setting
 
 POSITION_WORDS = {"original": "original (as in the text)", "slot": "slot (rank in the cache)"}
@@ -50,6 +51,7 @@ class Sidebar:
             seed=seed,
         )
         looks = {name: setting(name, getattr(View(), name)) for name in LOOKS if name not in ("layer", "head")}
+        looks |= {name: memory_look(name, looks[name]) for name in MEMORY_LOOKS}
         return View(experiment, versus, layer, head, **looks)
 
     def text(self) -> Text:

@@ -27,6 +27,7 @@ from kvviz.knobs import Choice, spell_value
 from kvviz.models import DEFAULT_MODEL, ModelError, check_name
 from kvviz.policies.streaming import Streaming
 from kvviz.ui import runs
+from kvviz.ui.memory_looks import MEMORY_DEFAULTS, MEMORY_LOOKS, memory_words
 
 LAYER, HEAD = 14, 3  # where SmolLM2 shows a plain sink, some locality and a few heavy tokens
 PASTE, UPLOAD = "paste", "upload"
@@ -42,6 +43,7 @@ LOOKS: dict[str, Callable[[str], Any]] = {
     "average": one_of("average", AVERAGES),
     "top_k": number_parser("top_k", 1, 64),
     "sinks": number_parser("sinks", 1, 8),
+    **MEMORY_LOOKS,
 }
 
 
@@ -59,12 +61,20 @@ class View:
     average: str = AVERAGES[0]
     top_k: int = 8  # how many of the strongest keys are compared
     sinks: int = 4  # how many first tokens count as sinks where mass is measured
+    mem_model: str = MEMORY_DEFAULTS["mem_model"]  # of the Memory page, as those below
+    mem_config: str = ""
+    mem_tokens: int = MEMORY_DEFAULTS["mem_tokens"]
+    mem_batch: int = 1
+    mem_dtype: str = MEMORY_DEFAULTS["mem_dtype"]
+    mem_room: int = MEMORY_DEFAULTS["mem_room"]
+    mem_gpus: int = 1
+    mem_parameters: int | None = None
 
     def words(self) -> dict[str, str]:
         """All of it as URL parameters."""
         looks = {name: getattr(self, name) for name in LOOKS}
-        chosen = {name: str(value) for name, value in looks.items() if value is not None}
-        return {**self.experiment.query(), **setup_query(self.versus, "b_"), **chosen}
+        chosen = {name: str(v) for name, v in looks.items() if v is not None and name not in MEMORY_LOOKS}
+        return {**self.experiment.query(), **setup_query(self.versus, "b_"), **chosen, **memory_words(looks)}
 
 
 def view_from_query(query: Mapping[str, str]) -> tuple[View, list[str]]:
