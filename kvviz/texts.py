@@ -8,6 +8,7 @@ from functools import cache
 
 MAX_UPLOAD_BYTES = 1_000_000
 DEFAULT_TEXT = "story"
+LONG_TEXT = "language-reference"
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -140,7 +141,7 @@ PRESETS: dict[str, Preset] = {
     preset.name: preset
     for preset in [
         Preset("story", "Story: the end needs the start", lambda: _STORY),
-        Preset("language-reference", "Python language reference (long)", _language_reference),
+        Preset(LONG_TEXT, "Python language reference (long)", _language_reference),
         Preset("repeats", "Repeated phrases", lambda: _REPEATS),
         Preset("unicode", "Scripts, emoji and markup", lambda: _UNICODE),
         Preset(

@@ -34,6 +34,7 @@ def attention_map(
     title: str = "",
     first_query: int = 0,
     limit: int = LIMIT,
+    is_small: bool = False,
 ) -> go.Figure:
     """The weights of one head, (Q, T) shares of 1; NaN = that query could not see that key, drawn blank.
 
@@ -51,7 +52,8 @@ def attention_map(
     if scale == "no_sinks" and sinks:
         mark_columns(fig, sinks / factor)
     alt = attention_alt(weights, labels, sinks, title, first_query)
-    return map_frame(fig, pooled.shape, "attention", alt, title, " ".join(filter(None, notices)), WEIGHT)
+    map_frame(fig, pooled.shape, "attention", alt, title, " ".join(filter(None, notices)), WEIGHT)
+    return small(fig) if is_small else fig
 
 
 def heat(z: Floats, labels: Sequence[str], first_query: int, factor: int, shading: Scale) -> go.Heatmap:
@@ -193,9 +195,12 @@ def visibility(
     seen = z.sum(axis=1)
     alt = f"Keys each of {plural(z.shape[0], 'query')} may see; the last one sees {int(seen[-1])}, none more than "
     map_frame(fig, z.shape, "visibility", f"{alt}{int(seen.max())}.", title)
-    if is_small:
-        few: dict[str, Any] = {"tickmode": "auto", "nticks": 6}
-        fig.update_layout(height=SMALL_HEIGHT)
-        fig.update_xaxes(few | {"title": {"text": "key"}, "tickangle": 0})
-        fig.update_yaxes(few | {"title": {"text": "query"}})
-    return fig
+    return small(fig) if is_small else fig
+
+
+def small(fig: go.Figure) -> go.Figure:
+    """A map for a row of several: low, with few ticks and short titles."""
+    few: dict[str, Any] = {"tickmode": "auto", "nticks": 6}
+    fig.update_layout(height=SMALL_HEIGHT + (40 if len(fig.data) > 1 else 0))
+    fig.update_xaxes(few | {"title": {"text": "key"}, "tickangle": 0})
+    return fig.update_yaxes(few | {"title": {"text": "query"}})

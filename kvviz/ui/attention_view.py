@@ -9,6 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from kvviz.figures.tabular import csv_of
+from kvviz.heads import kv_head_of
 from kvviz.measures.overlap import mean_map
 from kvviz.ui.runs import Run
 from kvviz.ui.state import View
@@ -101,10 +102,10 @@ def seen_by(run: Run, layer: int, head: int) -> str:
 def query_words(run: Run, layer: int, head: int, query: int) -> str:
     """Who asks, through which KV head, and how many keys it could see."""
     assert run.trace.sink_mass is not None
-    group = run.trace.sink_mass.shape[1] // run.trace.kv_heads
+    kv_head = kv_head_of(head, run.trace.sink_mass.shape[1], run.trace.kv_heads)
     seen = int(np.isfinite(run.trace.maps[layer, head][query]).sum())
     return (
-        f"Policy A, layer {layer}, query head {head} (reads KV head {head // group}). The query at position "
+        f"Policy A, layer {layer}, query head {head} (reads KV head {kv_head}). The query at position "
         f"{query + run.count_from} sees {seen} of {query + 1} keys. Click a token to make it the query."
     )
 

@@ -13,6 +13,7 @@ from kvviz.figures.lifetimes import Codes
 from kvviz.figures.ring import ring
 from kvviz.figures.series import Series
 from kvviz.figures.tabular import csv_of
+from kvviz.heads import group_of
 from kvviz.policies.rolling import Rolling
 from kvviz.ui.runs import Run
 from kvviz.ui.state import View
@@ -57,7 +58,7 @@ IDEAS = (
 def place(view: View, run: Run) -> tuple[int, int]:
     """The layer and KV head that the sidebar's layer and query head mean in this model."""
     layers, kv_heads = run.trace.layers, run.trace.kv_heads
-    group = query_head_count(run) // kv_heads
+    group = group_of(query_head_count(run), kv_heads)
     return min(view.layer, layers - 1), min(view.head // group, kv_heads - 1)
 
 
@@ -68,7 +69,7 @@ def query_head_count(run: Run) -> int:
 
 def query_heads(run: Run, kv_head: int) -> str:
     """The query heads that share a KV head, such as ``3–5``."""
-    group = query_head_count(run) // run.trace.kv_heads
+    group = group_of(query_head_count(run), run.trace.kv_heads)
     first, last = kv_head * group, (kv_head + 1) * group - 1
     return str(first) if first == last else f"{first}–{last}"
 

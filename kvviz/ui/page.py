@@ -21,7 +21,13 @@ from kvviz.ui.state import View, adopt, take_url, view_from_query, write_url
 from kvviz.ui.words import plain
 
 PROSE = Path(__file__).parent.parent / "text" / "en"
-PAGES = {"app.py": "Start", "pages/1_Attention.py": "Attention", "pages/4_Cache.py": "Cache"}
+PAGES = {
+    "app.py": "Start",
+    "pages/1_Attention.py": "Attention",
+    "pages/2_Sinks.py": "Sinks",
+    "pages/4_Cache.py": "Cache",
+    "pages/5_Memory.py": "Memory",
+}
 SIDEBAR_WIDTH = 320  # pixels; on a phone it is folded away
 NO_TOOLBAR = {"displayModeBar": False}
 # less air above, formulas that scroll on a phone, notes that stay near their figure
@@ -138,9 +144,13 @@ def show(fig: go.Figure, key: str, csv: Callable[[], str] | None = None) -> None
     meta: Mapping[str, str] = fig.to_dict()["layout"]["meta"]
     st.plotly_chart(fig, key=key, config=NO_TOOLBAR, alt=meta["alt"])
     if csv is not None:
-        name = f"kvviz-{key}.csv"
-        looks: dict[str, Any] = {"type": "tertiary", "icon": ":material/download:"}
-        st.download_button("Download as CSV", csv, file_name=name, mime="text/csv", key=f"{key}.csv", **looks)
+        download(key, csv)
+
+
+def download(key: str, csv: Callable[[], str]) -> None:
+    """A button for the numbers behind a picture, made when asked for."""
+    looks: dict[str, Any] = {"type": "tertiary", "icon": ":material/download:", "key": f"{key}.csv"}
+    st.download_button("Download as CSV", csv, file_name=f"kvviz-{key}.csv", mime="text/csv", **looks)
 
 
 @cache

@@ -7,6 +7,7 @@ import plotly.io as pio
 import pytest
 
 from kvviz import figures
+from kvviz.figures.bars import bars
 from tests.figures.examples import attention, labels, random_lifetimes
 
 
@@ -19,6 +20,7 @@ def every_figure(count):
         "difference_map": figures.difference_map(attention(count), attention(count, window=3), names),
         "layer_head_grid": figures.layer_head_grid(np.random.default_rng(0).random((30, 9)), name="x", unit="share"),
         "agreement_grid": figures.agreement_grid(np.random.default_rng(0).random((9, 9)), group=3),
+        "bars": bars(["full cache", "<b>window</b>"], [3.2, 4.4], unit="nats", axis="loss"),
         "lifetimes": figures.lifetimes(random_lifetimes(count), names),
         "visibility": figures.visibility(np.tri(count, dtype=bool), names),
         "entries_over_time": figures.entries_over_time([("<b>A</b>", "a", steps), ("B", "b", steps)]),
@@ -54,7 +56,9 @@ def test_it_leaves_ground_and_fonts_to_the_page(name):
 @pytest.mark.parametrize("name", FIGURES)
 def test_axes_have_titles(name):
     layout = FIGURES[name].layout
-    if name != "ring":
+    if name == "bars":  # its names say what they are
+        assert layout.xaxis.title.text
+    elif name != "ring":
         assert layout.xaxis.title.text and layout.yaxis.title.text
 
 

@@ -16,7 +16,7 @@ from kvviz.ui.state import PASTE
 
 pytestmark = pytest.mark.real
 APP = str(Path(__file__).parent.parent.parent / "app.py")
-PAGES = ("", "pages/1_Attention.py", "pages/4_Cache.py")
+PAGES = ("", "pages/1_Attention.py", "pages/4_Cache.py", "pages/2_Sinks.py")
 TOY = {"text": "toy", "tokens": "12"}
 BAD = {"policy": "windw:budget=4", "tokens": "-3", "layer": "999999", "scale": "pink", "text": "z:broken"}
 SHORT = {"text": "story", "tokens": "40"}

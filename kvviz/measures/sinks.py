@@ -1,0 +1,36 @@
+"""How much attention the first tokens take, from the weights kept of them: by layer and head, along the text."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating]
+
+
+def sink_share(first_weights: Floats, sinks: int, since: int) -> Floats:
+    """Mean share on the first ``sinks`` tokens over the queries from ``since`` on, (L, A, Q, F) → (L, A).
+
+    With the ordinary softmax this is also their share of its denominator: w_j = e^{x_j} / Σ e^{x_i}. Where no query
+    is that late, the last one counts.
+    """
+    late = first_weights[:, :, min(since, first_weights.shape[2] - 1) :, :sinks].sum(-1)
+    return mean_known(late)
+
+
+def sink_mass_along(first_weights: Floats, sinks: int, layer: int) -> Floats:
+    """The share on the first ``sinks`` tokens of every query, mean over the layer's heads, (L, A, Q, F) → (Q,)."""
+    return mean_known(first_weights[layer, :, :, :sinks].sum(-1).T)
+
+
+def mean_known(values: Floats) -> Floats:
+    """The mean over the last axis of what was computed; NaN where nothing was."""
+    known = np.isfinite(values)
+    total = np.where(known, values, 0).sum(-1)
+    count = known.sum(-1)
+    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+
+
+def growth(share: float) -> float:
+    """How many times the other weights grow when entries with this share of the denominator leave: 1 / (1 − share)."""
+    return 1 / (1 - share) if share < 1 else float("inf")

@@ -1,0 +1,211 @@
+"""What the Sinks page says in words, and the computations it asks for beyond the runs of A and B."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvviz.board import Outcome, board
+from kvviz.experiment import Text
+from kvviz.figures.tabular import csv_of
+from kvviz.measures.sinks import growth, mean_known, sink_share
+from kvviz.texts import DEFAULT_TEXT, LONG_TEXT
+from kvviz.ui import runs
+from kvviz.ui.jobs import Job
+from kvviz.ui.runs import Key, Run
+from kvviz.ui.state import View
+from kvviz.ui.words import plural, setup_words
+
+Floats = NDArray[np.floating]
+SINK_CHOICES = (1, 2, 4, 8)
+SENTENCES = 64
+BOARD_BUDGET = 64  # where policy A has none below the text's length
+IDEAS = (
+    (
+        "Take the sinks away",
+        "A window of 64 against the full cache: where the first tokens were, every other weight grows. Then read the "
+        "experiment board.",
+        {"text": DEFAULT_TEXT, "tokens": "256", "policy": "window:budget=64", "b_policy": "full"},
+    ),
+    (
+        "Let attention abstain",
+        "Softmax off by one under A: heads may give less than one in all, but this model never learnt to.",
+        {"policy": "full", "softmax": "off_by_one", "b_policy": "full"},
+    ),
+    (
+        "One sink is nearly enough",
+        "Count only token 0 as the sink: most of the mass is there already.",
+        {"policy": "streaming:budget=64,sinks=1", "b_policy": "streaming:budget=64,sinks=4", "sinks": "1"},
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A result for the worker to keep: it must say how large it is."""
+
+    value: object
+    bytes: int
+
+
+def shares(run: Run, sinks: int) -> Floats:
+    """Share on the first tokens, mean over the queries after the prompt, (L, A)."""
+    assert run.trace.first_weights is not None
+    return sink_share(run.trace.first_weights, sinks, run.trace.prompt_tokens)
+
+
+def headline(run: Run, sinks: int) -> str:
+    """How much the late queries give to the first tokens, and in which layers."""
+    by_layer = mean_known(shares(run, sinks))
+    if not np.isfinite(by_layer).any():
+        return "No query after the prompt was computed."
+    most, least = int(np.nanargmax(by_layer)), int(np.nanargmin(by_layer))
+    first = f"the first {plural(sinks, 'token')}"
+    return (
+        f"Queries after the prompt give {np.nanmean(by_layer):.0%} of their attention to {first} on average: "
+        f"{by_layer[most]:.0%} in layer {most}, {by_layer[least]:.0%} in layer {least} "
+        f"(policy A: {setup_words(run.trace.setup)})."
+    )
+
+
+def denominator_words(run: Run, sinks: int, name: str) -> str:
+    """What would happen to the other weights if the first tokens left."""
+    by_layer = mean_known(shares(run, sinks))
+    if not np.isfinite(by_layer).any() or not np.nanmax(by_layer):
+        return f"Under {name} the first {plural(sinks, 'token')} hold nothing: they are not in the cache."
+    layer = int(np.nanargmax(by_layer))
+    share = float(by_layer[layer])
+    return (
+        f"Under {name} the first {plural(sinks, 'token')} hold {share:.0%} of the denominator in layer {layer}. "
+        f"Without them it would shrink to {1 - share:.0%}, and every other weight would grow {growth(share):.3g} times."
+    )
+
+
+def norm_words(run: Run, layer: int, head: int, sinks: int) -> str:
+    """How long keys and values of the first tokens are beside the others."""
+    parts, ratio = [], 1.0
+    for name, norms in (("keys", run.trace.key_norm), ("values", run.trace.value_norm)):
+        assert norms is not None
+        mine, others = norms[layer, head, :sinks], norms[layer, head, sinks:]
+        if len(others):
+            parts.append(f"{name} {np.mean(mine):.3g} against {np.median(others):.3g}")
+            ratio = float(np.mean(mine) / np.median(others))  # of the values, which come last
+    if not parts:
+        return "The text has no other tokens to compare with."
+    meaning = "Their values are not shorter than others here."
+    if ratio < 0.9:
+        meaning = "Short values: weight that falls on them brings little into the sum."
+    return (
+        f"Layer {layer}, KV head {head}, mean length of the first {plural(sinks, 'token')} against the median of the "
+        f"others: {'; '.join(parts)}. {meaning}"
+    )
+
+
+def board_budget(view: View, tokens: int) -> int:
+    """The budget of A, or of B, where it is below the text; else a common one."""
+    budgets = [getattr(setup.policy, "budget", None) for setup in (view.experiment.setup, view.versus)]
+    small = [budget for budget in budgets if budget is not None and 8 < budget < tokens]
+    return small[0] if small else min(BOARD_BUDGET, max(9, tokens // 4))
+
+
+def board_job(view: View, run: Run, sinks: int) -> tuple[Key, Callable[[Job], Kept]]:
+    """The experiment board of this text: its key and how to compute it."""
+    experiment, prompt = view.experiment, run.trace.prompt_tokens
+    budget = board_budget(view, run.trace.tokens)
+
+    def compute(job: Job) -> Kept:
+        loaded = runs.loaded_model(experiment.model, job.tell)
+        (line_break,) = loaded.tokenizer.encode("\n", add_special_tokens=False)[:1]
+        outcomes = board(
+            loaded.model,
+            run.trace.token_ids.tolist(),
+            budget=budget,
+            sinks=sinks,
+            prompt_tokens=prompt,
+            line_break=line_break,
+            progress=job.report,
+            is_cancelled=job.is_unwanted,
+        )
+        return Kept(outcomes, 1000)
+
+    return ("board", experiment.model, run.trace.token_ids.tobytes(), budget, sinks, prompt), compute
+
+
+def board_words(outcomes: Sequence[Outcome], model: str, sinks: int) -> str:
+    """What was seen, for this model and this text."""
+    full, window, streaming, breaks, abstaining, abstaining_window = (outcome.loss for outcome in outcomes)
+    lost, repaired = window - full, window - breaks
+    share = repaired / lost if lost > 0.02 else 0.0
+    verdict = "mostly their place" if share > 0.5 else "not only their place"
+    budget = outcomes[1].setup.policy.budget  # type: ignore[attr-defined]
+    if lost <= 0.02:
+        seen = f"losing the first tokens hardly matters here ({lost:+.3f} nats)"
+    else:
+        seen = (
+            f"a window of {budget} costs {lost:+.3g} nats; keeping the first {plural(sinks, 'token')} within the same "
+            f"budget costs {streaming - full:+.3g}; with line breaks in their place {breaks - full:+.3g}, which "
+            f"repairs {share:.0%} of the damage, so it is {verdict} that matters"
+        )
+    return (
+        f"{model} on this text: {seen}. Softmax off by one: {abstaining - full:+.3g} nats with the full cache, "
+        f"{abstaining_window - window:+.3g} with the window, against the ordinary softmax."
+    )
+
+
+def board_bars(outcomes: Sequence[Outcome]) -> tuple[list[str], list[float]]:
+    """Names and losses, for the figure."""
+    return [outcome.name for outcome in outcomes], [outcome.loss for outcome in outcomes]
+
+
+def model_title(view: View) -> str:
+    loaded = runs.model_if_loaded(view.experiment.model)
+    return loaded.card.title if loaded else view.experiment.model
+
+
+def sentences_job(view: View) -> tuple[Key, Callable[[Job], Kept]]:
+    """The averaged maps: they depend on the model alone."""
+    name = view.experiment.model
+
+    def compute(job: Job) -> Kept:
+        from kvviz.sentences import averaged_maps, sentences_of
+
+        loaded = runs.loaded_model(name, job.tell)
+        found = sentences_of(loaded.tokenizer, Text.of_preset(LONG_TEXT).content[:60_000], SENTENCES)
+
+        def progress(share: float) -> None:
+            job.report(f"{loaded.card.title} reads {len(found)} sentences", share)
+
+        maps = averaged_maps(loaded.model, found, progress=progress, is_cancelled=job.is_unwanted)
+        return Kept((maps, len(found)), maps.nbytes)
+
+    return ("sentences", name), compute
+
+
+def shown_layers(layers: int, chosen: int) -> list[int]:
+    """Six layers from bottom to top, the chosen one among them."""
+    usual = {0, 1, layers // 3, 2 * layers // 3, layers - 1, chosen}
+    return sorted(usual if len(usual) == 6 else {*usual, layers // 2})
+
+
+def sentence_words(maps: Floats, count: int) -> str:
+    """Where the last query of a sentence looks, from the bottom to the top."""
+    last = maps[:, -1]
+    local, first = last[:, -4:].sum(-1), last[:, 0]
+    sinking = np.flatnonzero(first > 0.3)
+    where = f"layers {sinking[0]} to {sinking[-1]}" if len(sinking) else "no layer"
+    return (
+        f"Mean over {count} sentences of {maps.shape[-1]} tokens and all heads. In layers 0 and 1 the last query gives "
+        f"{local[:2].mean():.0%} to the four latest tokens and {first[:2].mean():.0%} to the first one; more than 30% "
+        f"goes to the first token in {len(sinking)} of {len(maps)} layers ({where})."
+    )
+
+
+def shares_csv(run: Run, sinks: int) -> Callable[[], str]:
+    def text() -> str:
+        values = shares(run, sinks)
+        return csv_of(values, [f"layer {i}" for i in range(len(values))], [f"head {i}" for i in range(values.shape[1])])
+
+    return text

@@ -1,0 +1,77 @@
+"""Why the first token? How much attention the first tokens take, and what happens when they go."""
+
+import streamlit as st
+
+from kvviz.figures.attention import attention_map
+from kvviz.figures.bars import bars
+from kvviz.figures.series import series_lines
+from kvviz.measures.sinks import mean_known, sink_mass_along
+from kvviz.ui import attention_view, cache_view, waiting
+from kvviz.ui import sinks_view as look
+from kvviz.ui.components.layer_head_picker import layer_head_picker
+from kvviz.ui.drawn import drawn
+from kvviz.ui.page import download, open_page, show
+from kvviz.ui.state import kept
+from kvviz.ui.words import setup_words
+
+page = open_page("Sinks", "Why the first token?")
+a, b = page.runs()
+layer, head = attention_view.layer_and_head(page.view, a)
+_, kv_head = cache_view.place(page.view, a)
+choices = sorted({*look.SINK_CHOICES, page.view.sinks})
+sinks = st.segmented_control("First tokens that count as sinks", choices, **kept("sinks", 4), required=True)
+page.headline(look.headline(a, sinks))
+
+sides = [("A", a), ("B", b)]
+names = [f"{side}: {setup_words(run.trace.setup)}" for side, run in sides]
+pairs = list(zip(names, sides, strict=True))
+for column, (name, (side, run)) in zip(st.columns(2), pairs, strict=True):
+    with column:
+        st.markdown(f"**{name}**")
+        st.session_state[f"sinks-{side}"] = (layer, head)
+        pick = {"key": f"sinks-{side}", "kv_heads": run.trace.kv_heads, "on_pick": attention_view.choose_place}
+        layer_head_picker(look.shares(run, sinks), (layer, head), name="sink mass", **pick)
+        download(f"sink-mass-{side}", look.shares_csv(run, sinks))
+
+left, right = st.columns(2)
+with left:
+    lines = [(n, s.lower(), sink_mass_along(r.trace.first_weights, sinks, layer)) for n, (s, r) in pairs]
+    looks = {"y_title": "sink mass (share of 1)", "x_title": "query (position)", "count_from": a.count_from}
+    title = f"Sink mass along the text, layer {layer}"
+    show(drawn(series_lines, lines, title=title, **looks), "along", cache_view.series_csv(lines, a))
+with right:
+    lines = [(n, s.lower(), mean_known(look.shares(r, sinks))) for n, (s, r) in pairs]
+    looks = {"y_title": "share of the denominator", "x_title": "layer"}
+    show(drawn(series_lines, lines, title="Share of the softmax denominator by layer", **looks), "denominator")
+st.markdown(" ".join(look.denominator_words(run, sinks, side) for side, run in sides))
+
+st.subheader("The experiment board", anchor=False)
+board_place, board_slot = st.container(), st.empty()
+st.subheader("Many short sentences", anchor=False)
+sentences_place, sentences_slot = st.container(), st.empty()
+
+st.subheader("Keys and values of the sinks", anchor=False)
+st.markdown(look.norm_words(a, layer, kv_head, sinks))
+for column, name, norms in zip(st.columns(2), ("keys", "values"), (a.trace.key_norm, a.trace.value_norm), strict=True):
+    with column:
+        lines = [(f"length of {name}", "a", norms[layer, kv_head])]
+        title = f"Length of {name}, layer {layer}, KV head {kv_head}"
+        looks = {"y_title": "length (Euclidean norm)", "x_title": "token (position)", "count_from": a.count_from}
+        show(drawn(series_lines, lines, title=title, **looks), f"norms-{name}")
+
+page.lesson("sinks")
+page.try_this(look.IDEAS)
+
+if found := waiting.extra(*look.board_job(page.view, a, sinks), board_slot):
+    with board_place:
+        st.markdown(look.board_words(found.value, look.model_title(page.view), sinks))
+        show(drawn(bars, *look.board_bars(found.value), unit="nats per token", axis="loss after the prompt"), "board")
+if found := waiting.extra(*look.sentences_job(page.view), sentences_slot):
+    with sentences_place:
+        maps, count = found.value
+        st.markdown(look.sentence_words(maps, count))
+        for column, one in zip(st.columns(3) * 2, look.shown_layers(len(maps), layer), strict=False):
+            with column:
+                labels = [str(position) for position in range(maps.shape[-1])]
+                figure = drawn(attention_map, maps[one], labels, scale="linear", title=f"Layer {one}", is_small=True)
+                show(figure, f"sentences-{one}")
