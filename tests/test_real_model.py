@@ -65,11 +65,19 @@ KEPT: dict[str, Callable[[int], list[int]]] = {
 }
 
 
-def tolerance(stock: Callable[..., Tensor], policy: str) -> float:
-    """2e-4, or twice the stock model's gap between one pass and blocks of eight under the same mask."""
-    # random keeps another set in every head, which no one mask can say; it hides the sinks as the window does
-    policy = policy if policy in KEPT else "window:budget=64"
-    return max(2e-4, 2 * float((stock(policy, 8) - stock(policy)).abs().max()))
+def is_equal(mine: Tensor, other: Tensor, stock: Callable[..., Tensor], policy: str) -> bool:
+    """Within 2e-4, or within twice the stock model's own gap between one pass and smaller blocks under the mask.
+
+    How wide that gap is depends on the machine's kernels: 2e-4 to 7e-4 were seen under a window of 64.
+    """
+    gap = float((mine - other).abs().max())
+    if gap <= 2e-4:
+        return True
+    # rolling keeps what the window keeps; random keeps another set in every head, which no one mask can say, and hides
+    # the sinks as the window does
+    policy = policy if policy in ("full", "streaming:budget=64,sinks=4") else "window:budget=64"
+    own = max(float((stock(policy, block) - stock(policy)).abs().max()) for block in (1, 3, 8))
+    return gap <= 2 * own
 
 
 def run(loaded: Loaded, ids: Tensor, setup: Setup, block: int) -> tuple[Tensor, Tensor]:
@@ -84,7 +92,7 @@ def test_evicting_equals_the_stock_model_under_the_mask(
 ) -> None:
     for block in (8, 256):
         mine, _ = run(smollm2, ids, parse_setup({"policy": policy}), block)
-        assert (mine - stock(policy)).abs().max() <= tolerance(stock, policy)
+        assert is_equal(mine, stock(policy), stock, policy)
 
 
 WORDS = [{"policy": policy} for policy in (*KEPT, "random:budget=64")]
@@ -98,7 +106,7 @@ def test_block_sizes_agree(smollm2: Loaded, ids: Tensor, stock: Callable[..., Te
     for block in (1, 3, 8):
         mine, other = run(smollm2, ids, setup, block)
         assert torch.equal(lifetimes, other)
-        assert (mine - expected).abs().max() <= tolerance(stock, words["policy"])
+        assert is_equal(mine, expected, stock, words["policy"])
 
 
 def test_losing_the_sinks_costs_quality_and_keeping_them_repairs_it(smollm2: Loaded, ids: Tensor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from kvviz.experiment import Text
+from kvviz.knobs import spell
+from kvviz.policies import POLICIES
 from kvviz.ui import runs
 from kvviz.ui.runs import WORKER
 from kvviz.ui.state import PASTE
@@ -216,3 +219,13 @@ def test_a_fraction_in_a_number_field_is_refused_in_a_sentence(field: str) -> No
     at.number_input(key=field).set_value(6)
     checked(at)
     assert "must be a whole number" not in said(at) and numbers(at) != before
+
+
+@pytest.mark.parametrize("name", list(POLICIES))
+@pytest.mark.parametrize("page", PAGES)
+def test_every_policy_can_be_chosen_as_a_and_as_b(page: str, name: str) -> None:
+    small = {"budget": 9, "sinks": 2, "recent": 3, "observe": 4, "kernel": 3}
+    policy = POLICIES[name](**{f.name: small[f.name] for f in fields(POLICIES[name]) if f.name in small})
+    at = opened(page, **SHORT, policy=spell(policy), b_policy=spell(policy), storage="int4:group=4,residual=8")
+    assert len(charts(at)) >= 1 and not at.error and not at.warning
+    assert type(policy).title.partition(":")[0] in headline(at) or "nothing has been evicted" in headline(at)
