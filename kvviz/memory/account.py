@@ -60,6 +60,7 @@ class Row:
     entries: int  # the most tokens that any of its layers holds
     bytes: int
     factors: tuple[tuple[str, str], ...]  # (number, word)
+    kv_heads: int = 1
 
     @property
     def words(self) -> str:
@@ -100,7 +101,7 @@ def row_of(group: Group, ask: Ask, item_bytes: int) -> Row:
     kept = ask.keeping(group, ask.tokens)
     total = sum(kept_bytes(group, part, ask.storage, item_bytes) for part in kept) * ask.batch
     shown = factors_of(group, kept, ask.storage, item_bytes)
-    return Row(group.kind, group.layers, max(part.entries for part in kept), total, shown + sequences)
+    return Row(group.kind, group.layers, max(part.entries for part in kept), total, shown + sequences, group.kv_heads)
 
 
 def kept_bytes(group: Group, kept: Kept, storage: Storage, item_bytes: int) -> int:

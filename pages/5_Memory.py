@@ -1,0 +1,48 @@
+"""What does it cost? Exact bytes of any model's cache, by the formula; only the panels at the end run the model."""
+
+import streamlit as st
+
+from kvviz.ui import memory_tables as tables
+from kvviz.ui import memory_view as look
+from kvviz.ui.memory_controls import controls
+from kvviz.ui.memory_runs import panels
+from kvviz.ui.page import open_page, show
+from kvviz.ui.words import plain
+
+page = open_page("Memory", "What does it cost?")
+chosen = controls(page.view)
+found, notes = look.bills(chosen, page.view)
+page.headline(look.headline(chosen, found))
+for note in notes:
+    st.caption(plain(note))
+
+left, right = st.columns(2)
+with left:
+    show(look.boxes(chosen, found), "boxes", look.bills_csv(found))
+with right:
+    contexts, lines = look.lines(chosen, found)
+    show(look.lines_figure(contexts, lines, chosen), "bytes-against-context", look.lines_csv(contexts, lines))
+
+st.subheader("The formula with these numbers", anchor=False)
+for bill in found:
+    if bill.is_whole or bill.account.bytes != found[0].account.bytes:
+        st.markdown(f"**{bill.name}** {plain(bill.words)}")
+        for row in bill.account.rows:
+            st.latex(look.latex(row))
+
+st.subheader("By group of layers", anchor=False)
+st.markdown(look.groups_table(found))
+st.caption(tables.source_words(chosen))
+st.subheader("How many fit", anchor=False)
+st.markdown(tables.fit_words(chosen))
+st.markdown(tables.fit_table(chosen, found))
+
+st.subheader("Other right answers, with everything kept", anchor=False)
+left, right = st.columns(2)
+left.markdown(tables.engines_table(chosen))
+left.caption(tables.engine_rules())
+right.markdown(tables.storages_table(chosen))
+
+panels(page)
+page.lesson("memory")
+page.try_this(tables.IDEAS)
