@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from kvviz.figures.attention import attention_map
 from kvviz.figures.bars import bars
 from kvviz.figures.series import series_lines
 from kvviz.measures.sinks import mean_known, sink_mass_along
@@ -70,8 +69,4 @@ if found := waiting.extra(*look.sentences_job(page.view), sentences_slot):
     with sentences_place:
         maps, count = found.value
         st.markdown(look.sentence_words(maps, count))
-        for column, one in zip(st.columns(3) * 2, look.shown_layers(len(maps), layer), strict=False):
-            with column:
-                labels = [str(position) for position in range(maps.shape[-1])]
-                figure = drawn(attention_map, maps[one], labels, scale="linear", title=f"Layer {one}", is_small=True)
-                show(figure, f"sentences-{one}")
+        look.draw_sentences(maps, layer)

@@ -6,15 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import streamlit as st
 from numpy.typing import NDArray
 
 from kvviz.board import Outcome, board
 from kvviz.experiment import Text
+from kvviz.figures.attention import attention_map
 from kvviz.figures.tabular import csv_of
 from kvviz.measures.sinks import growth, mean_known, sink_share
 from kvviz.texts import DEFAULT_TEXT, LONG_TEXT
 from kvviz.ui import runs
+from kvviz.ui.drawn import drawn
 from kvviz.ui.jobs import Job
+from kvviz.ui.page import show
 from kvviz.ui.runs import Key, Run
 from kvviz.ui.state import View
 from kvviz.ui.words import plural, setup_words
@@ -62,6 +66,11 @@ def headline(run: Run, sinks: int) -> str:
     by_layer = mean_known(shares(run, sinks))
     if not np.isfinite(by_layer).any():
         return "No query after the prompt was computed."
+    if not np.nanmax(by_layer):
+        return (
+            f"Queries after the prompt give nothing to the first {plural(sinks, 'token')}: they have left the cache "
+            f"(policy A: {setup_words(run.trace.setup)})."
+        )
     most, least = int(np.nanargmax(by_layer)), int(np.nanargmin(by_layer))
     first = f"the first {plural(sinks, 'token')}"
     return (
@@ -186,8 +195,17 @@ def sentences_job(view: View) -> tuple[Key, Callable[[Job], Kept]]:
 
 def shown_layers(layers: int, chosen: int) -> list[int]:
     """Six layers from bottom to top, the chosen one among them."""
-    usual = {0, 1, layers // 3, 2 * layers // 3, layers - 1, chosen}
-    return sorted(usual if len(usual) == 6 else {*usual, layers // 2})
+    return sorted({0, min(1, layers - 1), layers // 3, 2 * layers // 3, layers - 1, chosen})
+
+
+def draw_sentences(maps: Floats, chosen: int) -> None:
+    """Six averaged maps in two rows; each row is a set of columns of its own, or a phone would mix their order."""
+    labels, layers = [str(position) for position in range(maps.shape[-1])], shown_layers(len(maps), chosen)
+    for row in (layers[:3], layers[3:]):
+        for column, layer in zip(st.columns(3), row, strict=False):
+            with column:
+                looks = {"scale": "linear", "title": f"Layer {layer}", "is_small": True}
+                show(drawn(attention_map, maps[layer], labels, **looks), f"sentences-{layer}")
 
 
 def sentence_words(maps: Floats, count: int) -> str:
