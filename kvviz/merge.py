@@ -19,9 +19,9 @@ def merge_kv_heads(model: PreTrainedModel) -> PreTrainedModel:
     ValueError where the layers are built otherwise.
     """
     merged = deepcopy(model)
-    config = merged.config.get_text_config(decoder=True)
+    layers, config = layers_of(merged), merged.config.get_text_config(decoder=True)
     heads = config.num_key_value_heads
-    for layer in layers_of(merged):
+    for layer in layers:
         for name in ("k_proj", "v_proj"):
             average(getattr(layer, name, None), heads)
         layer.num_key_value_groups = config.num_attention_heads

@@ -1,0 +1,206 @@
+"""The Memory page without a browser: what it says for any model, and that it needs none to be loaded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kvviz.memory import PRESETS
+from kvviz.ui import memory_runs, runs
+from kvviz.ui.memory_looks import MEMORY_DEFAULTS, PASTE, UPLOAD
+from kvviz.ui.memory_tables import IDEAS
+from kvviz.ui.state import View, view_from_query
+from tests.memory.examples import DEEPSEEK_V4, LLAMA_4
+from tests.ui.test_pages import charts, checked, headline, numbers, said
+
+APP = str(Path(__file__).parent.parent.parent / "app.py")
+PAGE = "pages/5_Memory.py"
+FULL = {"policy": "full", "b_policy": "full"}
+
+
+@pytest.fixture(autouse=True)
+def no_model(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Loading a model fails the test, except in those marked as real."""
+    if request.node.get_closest_marker("real") is None:
+        monkeypatch.setattr(runs, "loaded_model", lambda *arguments: pytest.fail("the model was loaded"))
+
+
+def opened(**query: str) -> AppTest:
+    at = AppTest.from_file(APP, default_timeout=120)
+    for name, word in query.items():
+        at.query_params[name] = word
+    at.switch_page(PAGE)
+    at.run()
+    return checked(at)
+
+
+def tables(at: AppTest) -> str:
+    return "\n".join(text.value for text in at.markdown).replace("\\", "")
+
+
+def test_the_headline_has_both_units_and_the_sidebar_s_policy() -> None:
+    at = opened(policy="window:budget=4096", b_policy="full")
+    assert "Llama-3.1-8B at 131,072 tokens: 16.00 GiB (17.18 GB) in bfloat16" in headline(at)
+    assert "under A (Sliding window, budget 4096) 512.00 MiB (536.87 MB)" in headline(at)
+    assert len(charts(at)) == 2 and sum(len(chart.spec) for chart in charts(at)) < 60_000
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_has_its_page(name: str) -> None:
+    at = opened(mem_model=name, policy="h2o:budget=64", storage="int4", b_policy="snapkv:budget=64")
+    assert headline(at).replace("#", "").strip().startswith(name.rpartition("/")[2]) and not at.error
+    assert "19,968 B a token more" in said(at) or name != "zai-org/GLM-5"
+
+
+@pytest.mark.parametrize(
+    ("idea", "sentences"),
+    [
+        (0, ["16.00 MiB (16.78 MB)", "2.00 MiB (2.10 MB)"]),
+        (1, ["512.00 MiB (536.87 MB)"]),
+        (2, ["2.00 GiB (2.15 GB)", "4 sequences"]),
+        (3, ["Mistral-7B-v0.1 at 32,768 tokens: 512.00 MiB"]),
+        (4, ["DeepSeek-V3 at 131,072 tokens: 8.58 GiB (9.21 GB)"]),
+        (5, ["gemma-3-27b at 131,072 tokens: 10.41 GiB (11.17 GB)"]),
+    ],
+)
+def test_the_worked_examples(idea: int, sentences: list[str]) -> None:
+    at = opened(mem_batch="7", mem_dtype="float32", mem_room="80")
+    next(button for button in at.button if button.label == IDEAS[idea][0]).click()
+    checked(at)
+    assert all(sentence in headline(at) for sentence in sentences)
+    assert at.number_input(key="mem_room").value == 80  # what an example does not set stays
+
+
+def test_four_times_as_much_with_a_head_for_every_query() -> None:
+    specs = " ".join(chart.spec for chart in charts(opened(mem_model="Meta-Llama-3-8B", mem_tokens="4096", **FULL)))
+    assert "= 2.00 GiB" in specs and "= 512.00 MiB" in specs
+
+
+def test_how_many_fit_is_exact() -> None:
+    at = opened(mem_room="80", **FULL)
+    fitting = (80 * 2**30 - 8030 * 10**6 * 2) // 131_072
+    assert f"| Everything kept | {fitting:,} | {fitting // 131_072} |" in tables(at)
+    at.number_input(key="mem_parameters").set_value(0)
+    assert "| Everything kept | 655,360 | 5 |" in tables(checked(at)) and "weights are not known" in tables(at)
+    small = opened(mem_room="8", **FULL)
+    assert "weights alone take 14.96 GiB (16.06 GB), more than 8.00 GiB" in tables(small)
+
+
+def test_settings_travel_in_the_link_and_over_pages() -> None:
+    at = opened(**FULL)
+    at.selectbox(key="mem_model").select("deepseek-ai/DeepSeek-V3")
+    at.number_input(key="mem_tokens").set_value(5000)
+    at.selectbox(key="mem_dtype").select("float8")
+    shown = numbers(checked(at))
+    link = {name: word if isinstance(word, str) else word[0] for name, word in at.query_params.items()}
+    assert link["mem_model"] == "deepseek-ai/DeepSeek-V3" and link["mem_tokens"] == "5000"
+    assert "mem_batch" not in link  # what is ordinary is left out
+    assert numbers(opened(**link)) == shown
+
+
+def test_words_of_a_view_are_read_back() -> None:
+    view = View(mem_model=PASTE, mem_config='{"num_hidden_layers": 3}', mem_tokens=7, mem_parameters=12)
+    again, notes = view_from_query(view.words())
+    assert (again.mem_model, again.mem_config, again.mem_tokens, again.mem_parameters) == (
+        PASTE,
+        view.mem_config,
+        7,
+        12,
+    )
+    assert not notes
+    assert not [name for name in View().words() if name.startswith("mem_")]
+    assert View(mem_model=UPLOAD, mem_config="{}").words()["mem_model"] == PASTE
+
+
+def test_a_bad_link_falls_back_with_a_sentence() -> None:
+    bad = {"mem_model": "llama-9", "mem_tokens": "0", "mem_config": "rot13:x", "mem_dtype": "float7"}
+    view, notes = view_from_query(bad)
+    assert (view.mem_model, view.mem_tokens) == (MEMORY_DEFAULTS["mem_model"], MEMORY_DEFAULTS["mem_tokens"])
+    for word in ("llama-9", "mem_tokens", "config in this link is damaged", "float7"):
+        assert word in " ".join(notes)
+    assert "Llama-3.1-8B" in headline(opened(**bad, **FULL))
+
+
+def test_a_pasted_config_is_counted_and_travels() -> None:
+    at = opened(**FULL)
+    at.selectbox(key="mem_model").select(PASTE)
+    checked(at)
+    assert "Paste or upload the config.json" in said(at) and "Llama-3.1-8B" in headline(at)
+    at.text_area(key="mem_config").input(json.dumps(LLAMA_4))
+    shown = numbers(checked(at))
+    assert "your config at 131,072 tokens: 7.12 GiB" in shown[0]
+    link = {name: word if isinstance(word, str) else word[0] for name, word in at.query_params.items()}
+    assert link["mem_config"].startswith("z:") and numbers(opened(**link)) == shown
+
+
+HOSTILE: list[Any] = [
+    "[" * 50_000,
+    "{}",
+    '{"num_hidden_layers": 1e999}',
+    "NaN",
+    json.dumps(DEEPSEEK_V4),
+    "$x$ <b>",
+    "0",
+]
+
+
+@pytest.mark.parametrize("config", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_hostile_config_is_one_sentence(config: str) -> None:
+    at = opened(mem_model="gemma-3-1b", **FULL)
+    before = numbers(at)
+    at.selectbox(key="mem_model").select(PASTE)
+    checked(at).text_area(key="mem_config").input(config)
+    checked(at)
+    assert len(at.error) == 1 and "The last model is shown." in said(at) and numbers(at) == before
+
+
+def test_an_upload_is_read_like_a_paste() -> None:
+    at = opened(**FULL)
+    at.selectbox(key="mem_model").select(UPLOAD)
+    checked(at).file_uploader(key="mem_upload").upload("config.json", json.dumps(LLAMA_4).encode(), "application/json")
+    assert "your config at 131,072 tokens" in headline(checked(at))
+    at.file_uploader(key="mem_upload").upload("config.json", b"\xff", "application/json")
+    assert "not UTF-8" in said(checked(at))
+
+
+def test_gpus_that_cannot_share_the_heads_are_refused_in_a_sentence() -> None:
+    at = opened(mem_gpus="3", **FULL)
+    assert "32 query heads cannot be shared evenly by 3 GPUs" in said(at)
+    shared = opened(mem_gpus="8", **FULL)
+    assert "Llama-3.1-8B at 131,072 tokens: 2.00 GiB" in headline(shared) and "fullest of 8 GPUs" in said(shared)
+
+
+def test_the_formula_and_the_tables_are_there() -> None:
+    at = opened(mem_model="gemma-3-27b", mem_room="80", policy="window:budget=512", b_policy="full")
+    typeset = " ".join(part.value for part in at.latex)
+    assert r"10\,737\,418\,240" in typeset and r"\text{sliding layers:}" in typeset
+    for word in ("llama.cpp cells", "q8_0: 34 bytes for 32 numbers", "pages of 16", "any number"):
+        assert word in tables(at)
+
+
+@pytest.mark.real
+def test_the_tensors_equal_the_formula_to_the_byte() -> None:
+    at = opened(text="story", tokens="24", policy="streaming:budget=9,sinks=2", storage="int4:group=4,residual=4")
+    next(button for button in at.button if button.label == "Measure the tensors").click()
+    table = tables(checked(at))
+    assert "| after 24 tokens | tensors | formula |" in table
+    assert table.count("equal (the formula in float32)") == 2
+    assert f"{24 * 2 * 30 * 3 * 64 * 4:,} B | {24 * 2 * 30 * 3 * 64 * 4:,} B" in table
+
+
+@pytest.mark.real
+def test_merging_the_heads_of_the_model_costs_more_than_it_saves() -> None:
+    at = opened(text="story", tokens="64")
+    next(button for button in at.button if button.label == "Merge them").click()
+    table = tables(checked(at))
+    assert "Merging 3 KV heads into one makes the cache 3 times smaller" in table
+    before, after = (float(line.split("|")[3].split()[0]) for line in table.splitlines() if " nats |" in line)
+    assert after > before + 1
+
+
+def test_a_result_is_small() -> None:
+    assert memory_runs.Measured(1, ()).bytes < 10_000 and memory_runs.Merged(1, 3, (1, 1), (0.0, 0.0)).bytes < 10_000
