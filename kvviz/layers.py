@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from kvviz.few_rows import FewRowsMode
+
 
 @dataclass(frozen=True, eq=False)
 class Call:
@@ -27,7 +29,7 @@ class Call:
 
     def again(self) -> tuple[Tensor, Tensor]:
         """Its input as a leaf and its output, with the graph between them."""
-        with torch.enable_grad():
+        with torch.enable_grad(), FewRowsMode():
             leaf = self.hidden.detach().requires_grad_()
             output = self.layer(leaf, *self.arguments, **self.options)
         return leaf, output[0] if isinstance(output, tuple) else output
