@@ -25,6 +25,7 @@ PAGES = {
     "app.py": "Start",
     "pages/1_Attention.py": "Attention",
     "pages/2_Sinks.py": "Sinks",
+    "pages/3_Receptive_field.py": "Receptive field",
     "pages/4_Cache.py": "Cache",
     "pages/5_Memory.py": "Memory",
 }

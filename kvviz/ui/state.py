@@ -28,6 +28,7 @@ from kvviz.models import DEFAULT_MODEL, ModelError, check_name
 from kvviz.policies.streaming import Streaming
 from kvviz.ui import runs
 from kvviz.ui.memory_looks import MEMORY_DEFAULTS, MEMORY_LOOKS, memory_words
+from kvviz.ui.reach_looks import REACH_DEFAULTS, REACH_LOOKS, reach_words
 
 LAYER, HEAD = 14, 3  # where SmolLM2 shows a plain sink, some locality and a few heavy tokens
 PASTE, UPLOAD = "paste", "upload"
@@ -44,6 +45,7 @@ LOOKS: dict[str, Callable[[str], Any]] = {
     "top_k": number_parser("top_k", 1, 64),
     "sinks": number_parser("sinks", 1, 8),
     **MEMORY_LOOKS,
+    **REACH_LOOKS,
 }
 
 
@@ -69,12 +71,19 @@ class View:
     mem_room: int = MEMORY_DEFAULTS["mem_room"]
     mem_gpus: int = 1
     mem_parameters: int | None = None
+    reach_by: str = REACH_DEFAULTS["reach_by"]  # of the Receptive field page, as those below
+    reach_from: int | None = None
+    reach_window: int = REACH_DEFAULTS["reach_window"]
+    reach_layers: int = REACH_DEFAULTS["reach_layers"]
+    reach_dilation: int = REACH_DEFAULTS["reach_dilation"]
 
     def words(self) -> dict[str, str]:
         """All of it as URL parameters."""
         looks = {name: getattr(self, name) for name in LOOKS}
-        chosen = {name: str(v) for name, v in looks.items() if v is not None and name not in MEMORY_LOOKS}
-        return {**self.experiment.query(), **setup_query(self.versus, "b_"), **chosen, **memory_words(looks)}
+        own = {*MEMORY_LOOKS, *REACH_LOOKS}  # one page's settings are in the link where they differ from the ordinary
+        chosen = {name: str(v) for name, v in looks.items() if v is not None and name not in own}
+        sides = {**self.experiment.query(), **setup_query(self.versus, "b_")}
+        return {**sides, **chosen, **memory_words(looks), **reach_words(looks)}
 
 
 def view_from_query(query: Mapping[str, str]) -> tuple[View, list[str]]:

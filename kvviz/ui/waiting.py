@@ -31,7 +31,8 @@ def runs_or_last(view: View, experiments: list[Experiment], needs_maps: bool, sl
     keys = [runs.key_for(experiment, view.layer, needs_maps) for experiment in experiments]
     if st.session_state.get("cancelled") == keys:
         return last_shown(slot, "This run was stopped.", needs_maps)
-    st.session_state.pop("cancelled", None)
+    if len(st.session_state.get("cancelled", keys)) == len(keys):  # a further computation stays stopped
+        st.session_state.pop("cancelled", None)
     for attempt in range(ATTEMPTS):
         jobs = runs.jobs_for(owner(), experiments, keys)
         wait_for(jobs, keys, slot, attempt)
