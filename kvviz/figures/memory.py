@@ -23,7 +23,6 @@ GIB = 2**30
 APART = 0.24  # powers of ten between two names at the ends of lines
 SHADES = ("#2f74c8", "#7fb0ea", "#1f4f8d")  # front, top, side: A's accent, lighter and darker
 HELD = theme.ROLES[-1].colour  # everything kept
-OTHERS = "rgba(128,128,128,0.85)"
 
 
 @dataclass(frozen=True)
@@ -52,19 +51,20 @@ def memory_boxes(boxes: Sequence[Box], *, title: str = "") -> go.Figure:
     """Boxes on one scale, each with the outline of the first behind it; the volume is the bytes of one layer."""
     scale = [max(getattr(box, name) for box in boxes) for name in ("tokens", "heads", "depth")]
     cells = [((place % COLUMNS) * CELL_WIDTH, -(place // COLUMNS) * CELL_HEIGHT) for place in range(len(boxes))]
-    fig = go.Figure(outline(boxes[0], cells[1:], scale))
-    for face, colour in enumerate(SHADES):
-        fig.add_trace(faces(boxes, cells, scale, face, colour))
-    for box, cell in zip(boxes, cells, strict=True):
-        fig.add_annotation(note(box.title, cell[0], cell[1] + HIGH + DEEP * SLANT[1] + 0.13, 13, "left"))
-        name_sides(fig, box, cell, sides(box, scale))
+    traces = [outline(boxes[0], cells[1:], scale)]
+    traces += [faces(boxes, cells, scale, face, colour) for face, colour in enumerate(SHADES)]
+    named = zip(boxes, cells, strict=True)
     rows = -(-len(boxes) // COLUMNS)
     hidden = {"visible": False, "fixedrange": True}
-    fig.update_xaxes(hidden | {"range": [-0.12, COLUMNS * CELL_WIDTH - 0.22]})
-    fig.update_yaxes(hidden | {"range": [-(rows - 1) * CELL_HEIGHT - 0.27, HIGH + DEEP * SLANT[1] + 0.22]})
+    layout = {
+        "annotations": [note for box, cell in named for note in box_notes(box, cell, sides(box, scale))],
+        "xaxis": hidden | {"range": [-0.12, COLUMNS * CELL_WIDTH - 0.22]},
+        "yaxis": hidden | {"range": [-(rows - 1) * CELL_HEIGHT - 0.27, HIGH + DEEP * SLANT[1] + 0.22]},
+        **{"showlegend": False, "hovermode": False, "dragmode": False},
+    }
+    fig = go.Figure(traces, layout)  # all at once: plotly checks every annotation again with each one added
     told = "; ".join(f"{box.title}: {box.below}" for box in boxes)
-    lay_out(fig, kind=f"boxes {len(boxes)}", alt=f"{title}: {told}.", height=ROW_HEIGHT * rows, title=title)
-    return fig.update_layout(showlegend=False, hovermode=False, dragmode=False)
+    return lay_out(fig, kind=f"boxes {len(boxes)}", alt=f"{title}: {told}.", height=ROW_HEIGHT * rows, title=title)
 
 
 def sides(box: Box, scale: Sequence[float]) -> tuple[float, float, float]:
@@ -107,16 +107,19 @@ def outline(box: Box, cells: Sequence[tuple[float, float]], scale: Sequence[floa
     return go.Scatter({**path(shapes), **look, "hoverinfo": "skip"})
 
 
-def name_sides(fig: go.Figure, box: Box, cell: tuple[float, float], lengths: tuple[float, float, float]) -> None:
-    """What each side counts, and under the box what it holds."""
+def box_notes(box: Box, cell: tuple[float, float], lengths: tuple[float, float, float]) -> list[dict[str, Any]]:
+    """The title above a box, what each side counts, and under it what it holds."""
     left, bottom = cell
     x, y, z = lengths
     along_tokens, along_heads, along_depth = box.words
-    fig.add_annotation(note(along_tokens, left, bottom - 0.055, 11, "left"))
-    fig.add_annotation(note(box.below, left, bottom - 0.165, 12, "left"))
-    fig.add_annotation(note(along_heads, left - 0.05, bottom + HIGH / 2, 11, "center") | {"textangle": -90})
     place = left + x + z * SLANT[0] + 0.03, bottom + max(y, 0.08) + z * SLANT[1] / 2
-    fig.add_annotation(note(along_depth, *place, 11, "left"))
+    return [
+        note(box.title, left, bottom + HIGH + DEEP * SLANT[1] + 0.13, 13, "left"),
+        note(along_tokens, left, bottom - 0.055, 11, "left"),
+        note(box.below, left, bottom - 0.165, 12, "left"),
+        note(along_heads, left - 0.05, bottom + HIGH / 2, 11, "center") | {"textangle": -90},
+        note(along_depth, *place, 11, "left"),
+    ]
 
 
 def note(text: str, x: float, y: float, size: int, anchor: str) -> dict[str, Any]:
@@ -132,37 +135,53 @@ def bytes_against_context(
     title: str = "",
 ) -> go.Figure:
     """One line a model or setup on log axes, with the capacities (bytes, name) of GPUs; ``here`` is the context."""
-    fig = go.Figure([drawn_line(contexts, line) for line in lines])
-    for size, name in capacities:
-        fig.add_hline(y=size / GIB, line={"color": theme.RULE, "width": 1, "dash": "dot"})
-        place: dict[str, Any] = {"x": 0.01, "xref": "x domain", "xanchor": "left", "yanchor": "bottom", "yref": "y"}
-        fig.add_annotation(text=name, y=np.log10(size / GIB), showarrow=False, font={"size": 11}, **place)
-    fig.add_vline(x=here, line={"color": theme.RULE, "width": 1})
-    name_ends(fig, contexts[-1], [line for line in lines if line.side is None and not line.is_whole])
-    grid = {"showgrid": True, "gridcolor": "rgba(128,128,128,0.22)"}
-    ticks = [4**power * 1024 for power in range(6)]
-    shown = [f"{tick // 1024:,} K" for tick in ticks]
-    axis = bare() | {"type": "log", "title": "tokens of context (1 K = 1,024)", "tickvals": ticks, "ticktext": shown}
-    fig.update_xaxes(axis | {"range": [np.log10(contexts[0]), np.log10(contexts[-1]) + 0.95]})
-    fig.update_yaxes(bare() | grid | {"type": "log", "title": "cache (GiB)", "tickformat": "~g", "dtick": 1})
     named = [line for line in lines if line.side or line.is_whole]
+    ticks = {"tickvals": [4**power * 1024 for power in range(6)], "ticktext": [f"{4**power:,} K" for power in range(6)]}
+    axis = bare() | ticks | {"type": "log", "title": "tokens of context (1 K = 1,024)"}
+    grid = {"showgrid": True, "gridcolor": "rgba(128,128,128,0.22)"}
+    layout = {
+        "xaxis": axis | {"range": [np.log10(contexts[0]), np.log10(contexts[-1]) + 0.95]},
+        "yaxis": bare() | grid | {"type": "log", "title": "cache (GiB)", "tickformat": "~g", "dtick": 1},
+        "shapes": [*(capacity_rule(size) for size, _ in capacities), here_rule(here)],
+        "annotations": [*(capacity_name(*one) for one in capacities), *name_ends(contexts[-1], lines)],
+        **legend_above(len(named)),
+    }
+    fig = go.Figure([drawn_line(contexts, line) for line in lines], layout)
     told = "; ".join(f"{line.name} {line.bytes[-1] / GIB:.4g} GiB" for line in lines)
     alt = f"{title or 'Bytes against context'}; at {contexts[-1]:,} tokens: {told}."
-    lay_out(fig, kind="bytes against context", alt=alt, height=LINE_HEIGHT, title=title, above=10 + 22 * len(named))
-    return fig.update_layout(legend_above(len(named)))
+    above = 10 + 22 * len(named)
+    return lay_out(fig, kind="bytes against context", alt=alt, height=LINE_HEIGHT, title=title, above=above)
 
 
-def name_ends(fig: go.Figure, last: int, others: Sequence[Line]) -> None:
+def capacity_rule(size: int) -> dict[str, Any]:
+    """A dotted line across at the memory of a GPU."""
+    ends = {"x0": 0, "x1": 1, "xref": "x domain", "y0": size / GIB, "y1": size / GIB}
+    return {"type": "line", "line": {"color": theme.RULE, "width": 1, "dash": "dot"}, **ends}
+
+
+def capacity_name(size: int, name: str) -> dict[str, Any]:
+    place = {"x": 0.01, "xref": "x domain", "y": np.log10(size / GIB), "xanchor": "left", "yanchor": "bottom"}
+    return {"text": escape(name), "showarrow": False, "font": {"size": 11}, **place}
+
+
+def here_rule(tokens: int) -> dict[str, Any]:
+    """A line at the context that is chosen."""
+    ends = {"x0": tokens, "x1": tokens, "y0": 0, "y1": 1, "yref": "y domain"}
+    return {"type": "line", "line": {"color": theme.RULE, "width": 1}, **ends}
+
+
+def name_ends(last: int, lines: Sequence[Line]) -> list[dict[str, Any]]:
     """The other models' names at the right ends of their lines, moved apart where they would meet."""
-    lowest = -np.inf
-    for line in sorted(others, key=lambda line: line.bytes[-1]):
-        lowest = max(np.log10(max(line.bytes[-1], 1) / GIB), lowest + APART)
-        place: dict[str, Any] = {"x": np.log10(last), "y": lowest, "xanchor": "left", "xshift": 4}
-        fig.add_annotation(text=escape(line.name), showarrow=False, font={"size": 11}, **place)
+    notes, lowest = [], -np.inf
+    for line in sorted(lines, key=lambda line: line.bytes[-1]):
+        if line.side is None and not line.is_whole:
+            lowest = max(np.log10(max(line.bytes[-1], 1) / GIB), lowest + APART)
+            notes.append(note(line.name, np.log10(last), lowest, 11, "left") | {"xshift": 4})
+    return notes
 
 
 def drawn_line(contexts: Sequence[int], line: Line) -> go.Scatter:
-    look: dict[str, Any] = {"color": OTHERS, "width": 1.2}
+    look: dict[str, Any] = {"color": "rgba(128,128,128,0.85)", "width": 1.2}
     if line.side is not None:
         look = {"color": theme.ACCENT[line.side], "width": 3, "dash": theme.DASH[line.side]}
     elif line.is_whole:

@@ -100,12 +100,17 @@ def engines_table(chosen: Chosen) -> str:
     table = ["| set aside for it | GiB | GB |", "|:--|--:|--:|"]
     totals = {"payload: what the tensors hold": bytes_of(chosen.shape, chosen.whole)}
     totals |= {engine.title: engine.bytes(chosen.shape, chosen.whole) for engine in ENGINES.values()}
-    table += [f"| {title} | {binary(total)} | {decimal(total)} |" for title, total in totals.items()]
+    table += [f"| {title} | {units(total)} |" for title, total in totals.items()]
     return "\n".join(table)
 
 
 def engine_rules() -> str:
     return "  \n".join(f"{engine.title}: {engine.rule}." for engine in ENGINES.values())
+
+
+def units(total: int) -> str:
+    """Two cells in which number and unit stay on one line."""
+    return " | ".join(word(total).replace(" ", "\N{NO-BREAK SPACE}") for word in (binary, decimal))
 
 
 def storages_table(chosen: Chosen) -> str:
@@ -120,5 +125,5 @@ def storages_table(chosen: Chosen) -> str:
         except ValueError:
             lines.append(f"| {title} | not defined for a latent | |")
             continue
-        lines.append(f"| {title} | {binary(total)} | {decimal(total)} |")
+        lines.append(f"| {title} | {units(total)} |")
     return "\n".join(lines)

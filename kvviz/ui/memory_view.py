@@ -22,8 +22,8 @@ from kvviz.ui.memory_controls import Chosen
 from kvviz.ui.state import View
 
 WHOLE = "Everything kept"
-SHORT_KINDS = {"full": "full layers", "sliding": "sliding layers", "chunked": "chunked layers", "mla": "MLA layers"}
-SHORT_KINDS |= {"indexer": "indexer", "state": "linear layers"}
+SHORT_KINDS = {"full": "Full layers", "sliding": "Sliding layers", "chunked": "Chunked layers", "mla": "MLA layers"}
+SHORT_KINDS |= {"indexer": "Indexer", "state": "Linear layers"}
 # capacities as nvidia-smi tells them, rounded to whole GiB
 GPUS = ((8, "8 GiB, a laptop's"), (24, "24 GiB, RTX 4090"), (80, "80 GiB, H100"))
 BACKDROP = ("Llama-2-7b-hf", "Llama-3.1-70B", "gemma-3-27b", "DeepSeek-V3")
@@ -73,14 +73,14 @@ def headline(chosen: Chosen, found: Sequence[Bill]) -> str:
 def boxes(chosen: Chosen, found: Sequence[Bill]) -> go.Figure:
     """From one K and V a query head to what A and B really keep: each step shrinks its own side."""
     ordinary = account(chosen.shape.as_multi_head(), chosen.whole).rows[0]
-    steps = [box("If every query head kept K and V", ordinary, chosen)]
+    steps = [box("A head for every query head", ordinary, chosen)]
     whole = found[0].account.rows
-    steps += [box(f"{SHORT_KINDS[row.kind]} of {chosen.name}", row, chosen) for row in whole if row.kind != "state"]
+    steps += [box(f"{SHORT_KINDS[row.kind]} of this model", row, chosen) for row in whole if row.kind != "state"]
     for bill in found[1:]:
         changed = [row for row, before in zip(bill.account.rows, whole, strict=True) if 0 < row.bytes != before.bytes]
         if changed:
             steps.append(box(f"{bill.name}: {bill.words}", max(changed, key=lambda row: row.layers), chosen))
-    return drawn(memory_boxes, steps, title="One layer: tokens × heads × bytes of a head")
+    return drawn(memory_boxes, steps, title=f"One layer of {chosen.name}: tokens × heads × bytes")
 
 
 def box(title: str, row: Row, chosen: Chosen) -> Box:
@@ -88,8 +88,8 @@ def box(title: str, row: Row, chosen: Chosen) -> Box:
     heads = row.kv_heads
     depth = row.bytes / (max(1, row.entries) * row.layers * heads * chosen.batch)
     words = (f"{row.entries:,} tokens", heads_words(row), f"{depth:,.4g} B")
-    sequences = f" × {chosen.batch:,} sequences" if chosen.batch > 1 else ""
-    below = f"× {row.layers} {'layer' if row.layers == 1 else 'layers'}{sequences} = {binary(row.bytes)}"
+    times = f" × {chosen.batch:,}" if chosen.batch > 1 else ""  # sequences, which the other figure's title names
+    below = f"× {row.layers} {'layer' if row.layers == 1 else 'layers'}{times} = {binary(row.bytes)}"
     return Box(short(title), max(1, row.entries), heads, depth, words, below)
 
 
@@ -99,7 +99,7 @@ def heads_words(row: Row) -> str:
     return "1 head" if row.kv_heads == 1 else f"{row.kv_heads} heads"
 
 
-def short(title: str, most: int = 32) -> str:
+def short(title: str, most: int = 27) -> str:
     """A title that fits above its box."""
     return title if len(title) <= most else title[: most - 1] + "…"
 

@@ -177,7 +177,7 @@ def test_gpus_that_cannot_share_the_heads_are_refused_in_a_sentence() -> None:
 def test_the_formula_and_the_tables_are_there() -> None:
     at = opened(mem_model="gemma-3-27b", mem_room="80", policy="window:budget=512", b_policy="full")
     typeset = " ".join(part.value for part in at.latex)
-    assert r"10\,737\,418\,240" in typeset and r"\text{sliding layers:}" in typeset
+    assert r"10\,737\,418\,240" in typeset and r"\text{Sliding layers:}" in typeset
     for word in ("llama.cpp cells", "q8_0: 34 bytes for 32 numbers", "pages of 16", "any number"):
         assert word in tables(at)
 
