@@ -1,5 +1,69 @@
-"""How far can it see?"""
+"""How far can it see? The exact reach through the layers, and beside it what is measured on the model."""
 
-from kvviz.ui.page import open_page
+import streamlit as st
+
+from kvviz.figures.reach import cone_map, depth_map, distance_lines, parts_map
+from kvviz.ui import reach_view as look
+from kvviz.ui import waiting
+from kvviz.ui.drawn import drawn
+from kvviz.ui.page import open_page, show
+from kvviz.ui.reach_bounds import bound_words, calculator
+from kvviz.ui.reach_ideas import IDEAS
+from kvviz.ui.reach_looks import MEASURED
+from kvviz.ui.reach_runs import depths_job, pair_job
+from kvviz.ui.state import kept
+from kvviz.ui.words import COUNTS_FROM_ONE, plain, setup_words
 
 page = open_page("Receptive field", "How far can it see?")
+a, b = page.runs()
+query, depth = look.place(page.view, a)
+token, passed = look.quoted(a, query), look.layers_words(depth)
+
+left, right = st.columns(2)
+look.query_field(left, a)
+look.source_field(right, a, query)
+measured = st.segmented_control(
+    "Measured by", MEASURED, format_func=look.MEASURED_WORDS.get, **kept("reach_by", "gradient"), required=True
+)
+left, right = st.columns(2)
+depths_place, depths_slot = left.container(), left.empty()
+pair = waiting.extra(*pair_job(page.view.experiment.model, a, b, query, depth), st.empty())
+
+if pair:
+    seen = pair.a
+    path = look.path_of(seen, look.source_of(page.view, a, seen))
+    page.headline(look.headline(a, seen, query, depth))
+    with right:
+        title = f"How the input reaches token {token}: layer by layer under A"
+        cone, levels = seen.cone[0], seen.found.levels[0]
+        show(
+            drawn(cone_map, levels, cone, a.labels[: query + 1], path=path, title=title),
+            "cone",
+            look.levels_csv(a, seen),
+        )
+    st.markdown(plain(look.path_words(a, seen, path)) + (f" {COUNTS_FROM_ONE}" if a.count_from else ""))
+    st.markdown(plain(bound_words(a.trace.setup, seen, depth)) + " " + plain(look.full_words(seen)))
+    left, right = st.columns(2)
+    with left:
+        series = look.distance_series(pair, (a, b))
+        title = f"Influence on token {token} against distance, through {passed}"
+        show(drawn(distance_lines, series, title=title), "distance", look.distance_csv(series))
+        st.markdown(plain(look.distance_words(pair, depth)))
+    with right:
+        title = f"The parts of layer {depth - 1}: from where token {token} takes"
+        show(drawn(parts_map, look.parts(seen), a.labels[: query + 1], title=title), "parts", look.parts_csv(a, seen))
+        st.markdown(plain(look.parts_words(seen, depth)))
+        st.caption(look.notes(a.trace.setup))
+
+st.subheader("Calculator", anchor=False)
+st.markdown(calculator())
+page.lesson("receptive_field")
+page.try_this(IDEAS)
+
+if every := waiting.extra(*depths_job(page.view.experiment.model, a, query, depth), depths_slot):
+    with depths_place:
+        found, depths = getattr(every.found, measured), every.found.depths
+        title = f"What token {token} depends on after each number of layers. A: {setup_words(a.trace.setup)}"
+        figure = drawn(depth_map, found, every.reach, depths, a.labels[: query + 1], title=title, mark=depth)
+        show(figure, "depths", look.depths_csv(a, found, depths))
+        st.caption(look.few_words(every, a))

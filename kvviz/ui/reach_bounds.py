@@ -1,0 +1,79 @@
+"""The bounds of the reach in words: formulas with their numbers in them, and the calculator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from kvviz.experiment import Setup
+from kvviz.knobs import BUDGET_LIMIT
+from kvviz.measures.reach import bound, rounded, window_bound
+from kvviz.patterns import Causal, Layered, Sliding
+from kvviz.policies.full import Full
+from kvviz.policies.recompute import Recompute
+from kvviz.policies.rolling import Rolling
+from kvviz.policies.streaming import Streaming
+from kvviz.policies.window import Window
+from kvviz.ui.reach_looks import MOST_DILATION, MOST_LAYERS
+from kvviz.ui.reach_runs import Seen
+from kvviz.ui.state import kept
+from kvviz.ui.words import plural
+
+FIELDS = (
+    ("window w: keys a query sees", "reach_window", 4096, BUDGET_LIMIT),
+    ("layers L", "reach_layers", 32, MOST_LAYERS),
+    ("dilation d", "reach_dilation", 1, MOST_DILATION),
+)
+
+
+def bound_words(setup: Setup, seen: Seen, depth: int) -> str:
+    """The formula with the numbers in it, and what of it the text allows."""
+    formula = formula_words(setup, depth, seen.windows)
+    reached, text = int(seen.reach[0].sum()), seen.reach.shape[1]
+    if formula:
+        return f"Bound for A, its own position included: {formula}. In this text: {reached} of {text} positions."
+    return (
+        "No formula bounds what A can reach, because of which tokens it keeps; by the kept sets of this very run it is "
+        f"exactly {reached} of {text} positions."
+    )
+
+
+def formula_words(setup: Setup, depth: int, windows: Sequence[int | None]) -> str:
+    """What bounds the reach of this setup, if anything does by its shape alone."""
+    policy, pattern = setup.policy, setup.pattern
+    if isinstance(policy, Recompute):
+        return f"{policy.budget:,} positions through any number of layers, since every prediction reads them afresh"
+    if any(windows):  # the model's own
+        own = Layered(windows=tuple(window or 0 for window in windows))
+        return bound(own, depth).formula if isinstance(policy, Full) and isinstance(pattern, Causal) else ""
+    if isinstance(policy, Full):
+        near = bound(pattern, depth).formula
+        if isinstance(pattern, Sliding):
+            return f"{near}; the sources round to {rounded_words(pattern.window, depth)}"
+        return near
+    if not isinstance(pattern, Causal):
+        return ""
+    if isinstance(policy, (Window, Rolling)):
+        near = window_bound(policy.budget, depth).formula
+        return f"{near}; the sources round to {rounded_words(policy.budget, depth)}"
+    if isinstance(policy, Streaming):
+        near = window_bound(policy.budget - policy.sinks, depth).formula
+        return f"{near} by the window, and {plural(policy.sinks, 'sink')} in one hop from anywhere"
+    return ""
+
+
+def rounded_words(window: int, layers: int) -> str:
+    return f"L · w = {layers} · {window:,} = {rounded(window, layers):,}"
+
+
+def calculator() -> str:
+    """Three numbers in, the formulas with them out."""
+    window, layers, dilation = (
+        int(column.number_input(label, min_value=1, max_value=most, step=1, **kept(name, default)))
+        for column, (label, name, default, most) in zip(st.columns(3), FIELDS, strict=True)
+    )
+    exact, wide = window_bound(window, layers, dilation), layers * window * dilation
+    over = "" if dilation == 1 else f", over a span of L · w · d = {wide:,}"
+    formula = "L · (w − 1) + 1" + ("" if dilation == 1 else " over a span of L · (w − 1) · d + 1")
+    return f"**Exact:** {formula}: {exact.formula}. **The sources round:** {rounded_words(window, layers)}{over}."
