@@ -1,0 +1,101 @@
+"""The Receptive field page on the real model, without a browser."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kvviz.ui.reach_ideas import IDEAS
+from kvviz.ui.runs import WORKER
+from kvviz.ui.state import view_from_query
+from tests.ui.test_pages import BAD, SHORT, TOY, charts, checked, headline, numbers, opened, said
+
+pytestmark = pytest.mark.real
+PAGE = "pages/3_Receptive_field.py"
+RELAY = {**TOY, "query": "7", "layer": "1", "policy": "window:budget=3", "b_policy": "full", "reach_from": "3"}
+
+
+def words(at: Any) -> str:
+    return " ".join(text.value.replace("\\", "") for text in at.markdown)
+
+
+def names(at: Any) -> list[str]:
+    return [json.loads(chart.spec)["layout"]["uirevision"].partition(" ")[0] for chart in charts(at)]
+
+
+def test_the_sources_relay_4_6_8() -> None:
+    at = opened(PAGE, **RELAY)
+    assert "Through 2 layers (0–1) token 8 ‘␣eight’ can depend on 5 positions (its own included)" in headline(at)
+    assert "4 ‘␣four’ —layer 0→ 6 ‘␣six’ —layer 1→ 8 ‘␣eight’" in words(at)
+    assert "2 · (3 − 1) + 1 = 5; the sources round to L · w = 2 · 3 = 6" in words(at)
+    assert "FFN and residual exactly none" in words(at)
+    assert sorted(names(at)) == ["cone", "depths", "distance", "parts"]
+
+
+def test_layer_5_under_window_32() -> None:
+    at = opened(PAGE, text="story", tokens="200", layer="4", policy="window:budget=32")
+    assert "Through 5 layers (0–4)" in headline(at) and "depend on 156 positions" in headline(at)
+    assert "5 · (32 − 1) + 1 = 156" in words(at)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"tokens": "1"},
+        {"text": "unicode", "tokens": "60", "policy": "streaming:budget=8,sinks=2", "positions": "slot"},
+        BAD | {"tokens": "30"},
+        {**SHORT, "policy": "h2o:budget=8,recent=4", "layer": "3"},
+        {**SHORT, "policy": "snapkv:budget=8,observe=4", "layer": "3", "query": "5000"},
+        {**SHORT, "policy": "recompute:budget=8", "layer": "2"},
+        {**SHORT, "policy": "full", "pattern": "layered:window=4,full_every=3", "layer": "400"},
+        {
+            **SHORT,
+            "policy": "full",
+            "pattern": "dilated:window=3,dilation=1/2/4",
+            "layer": "2",
+            "softmax": "off_by_one",
+        },
+        {**SHORT, "policy": "window:budget=4", "storage": "int4", "layer": "2", "reach_from": "0"},
+    ],
+    ids=["one", "slot", "bad", "h2o", "snapkv", "recompute", "hybrid", "dilated", "storage"],
+)
+def test_it_shows_figures_whatever_the_link(query: dict[str, str]) -> None:
+    at = opened(PAGE, **query)
+    assert headline(at) and len(charts(at)) == 4
+    if query.get("pattern", "").startswith("layered"):
+        assert "Layers 2, 5, 8" in words(at)
+    if "storage" in query:
+        assert "rounding to a code has no slope" in said(at)
+
+
+def test_a_repeated_setting_computes_nothing_and_rollout_is_at_hand() -> None:
+    at = opened(PAGE, **RELAY)
+    before = WORKER.computed
+    assert numbers(checked(at)) == numbers(opened(PAGE, **RELAY))
+    other = opened(PAGE, **RELAY, reach_by="rollout")
+    assert WORKER.computed == before
+    assert numbers(other) != numbers(at)
+
+
+def test_it_weighs_little() -> None:
+    at = opened(PAGE, text="story", tokens="300", layer="1", policy="window:budget=64")
+    assert sum(len(chart.spec) for chart in charts(at)) < 1e6
+
+
+def test_the_calculator_multiplies() -> None:
+    at = opened(PAGE, **RELAY)
+    assert "32 · (4,096 − 1) + 1 = 131,041" in words(at) and "32 · 4,096 = 131,072" in words(at)
+    at.number_input(key="reach_dilation").set_value(2)
+    assert "over a span of 32 · (4,096 − 1) · 2 + 1 = 262,081" in words(checked(at))
+    assert dict(at.query_params)["reach_dilation"] in ("2", ["2"])
+
+
+@pytest.mark.parametrize("idea", IDEAS, ids=[label for label, _, _ in IDEAS])
+def test_ideas_are_links_that_hold(idea: tuple[str, str, dict[str, str]]) -> None:
+    view, notes = view_from_query(idea[2])
+    assert (
+        not notes
+        and view.words().items() >= {k: v for k, v in idea[2].items() if k in ("text", "query", "layer")}.items()
+    )
