@@ -32,7 +32,7 @@ for bill in found:
 
 st.subheader("By group of layers", anchor=False)
 st.markdown(look.groups_table(found))
-st.caption(tables.source_words(chosen))
+st.caption(f"{tables.head_words(chosen)} {tables.source_words(chosen)}")
 st.subheader("How many fit", anchor=False)
 st.markdown(tables.fit_words(chosen))
 st.markdown(tables.fit_table(chosen, found))

@@ -44,7 +44,8 @@ class Chosen:
     dtype: str
     room_bytes: int
     weights_bytes: int  # on each GPU
-    gpus: int = 1
+    gpus: int
+    whole_shape: Shape  # as one GPU would hold it
 
     @property
     def name(self) -> str:
@@ -91,7 +92,7 @@ def controls(view: View) -> Chosen:
         shape = replace(shape, parameters=million * 10**6)
     weights = -(-weight_bytes(shape) // gpus)
     own = shape.dtype if dtype == OWN else dtype
-    return Chosen(shared(shape, gpus), tokens, batch, own, room * GIB, weights, gpus)
+    return Chosen(shared(shape, gpus), tokens, batch, own, room * GIB, weights, gpus, shape)
 
 
 def number(place: Any, label: str, key: str, most: int, step: int = 1) -> int:

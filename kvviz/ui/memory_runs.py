@@ -158,8 +158,9 @@ def merged_words(merged: Merged) -> str:
     table = ["| KV heads | cache | loss per token | perplexity |", "|--:|--:|--:|--:|"]
     for heads, count, nats in ((merged.kv_heads, before, loss), (1, after, damage)):
         table.append(f"| {heads} | {both(count)} | {nats:.3f} nats | {np.exp(nats):,.1f} |")
+    lost = f"{abs(damage - loss):.2f} nats per token {'higher' if damage > loss else 'lower'}"
     return "\n".join(table) + (
         f"\n\nMerging {merged.kv_heads} KV heads into one makes the cache {before / after:.3g} times smaller and the "
-        f"loss {damage - loss:+.2f} nats per token over {plural(merged.tokens, 'token')}: the number of KV heads is "
-        "trained into a model, not switched on."
+        f"loss {lost} over {plural(merged.tokens, 'token')}: the number of KV heads is trained into a model, not "
+        "switched on."
     )

@@ -13,7 +13,7 @@ from kvviz.memory.stored import ALL_STORAGES
 from kvviz.memory.units import binary, both, decimal
 from kvviz.ui.memory_controls import Chosen
 from kvviz.ui.memory_view import Bill
-from kvviz.ui.words import plain
+from kvviz.ui.words import plain, plural
 
 PLAIN = {"mem_batch": "1", "mem_dtype": "own", "mem_gpus": "1"}
 FULL = {"policy": "full", "b_policy": "full"}
@@ -61,6 +61,18 @@ IDEAS = (
 def source_words(chosen: Chosen) -> str:
     shape = chosen.shape
     return f"Config of {plain(shape.name)} as of {shape.as_of}: {plain(shape.source)}." if shape.source else ""
+
+
+def head_words(chosen: Chosen) -> str:
+    """How many heads are cached, or how wide a latent is, against ordinary multi-head attention."""
+    shape, group = chosen.whole_shape, max(chosen.whole_shape.groups, key=lambda group: group.row_numbers)
+    ordinary = 2 * shape.query_heads * shape.head_width
+    if group.kind == "mla":
+        sizes = f"{group.key_width - group.rope} + {group.rope} = {group.key_width} numbers"
+        return f"MLA: {sizes} a token and layer (the RoPE part apart), where multi-head attention keeps {ordinary:,}."
+    name = {1: "MQA", shape.query_heads: "MHA"}.get(group.kv_heads, "GQA")
+    heads = f"{plural(group.kv_heads, 'KV head')} for {plural(shape.query_heads, 'query head')}"
+    return f"{name}: {heads}, a ratio of {group.kv_heads}/{shape.query_heads} set in training."
 
 
 def fit_words(chosen: Chosen) -> str:

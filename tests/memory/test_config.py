@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from kvviz.experiment import Setup
 from kvviz.memory import read_config
+from kvviz.memory.config import shape_of
+from kvviz.replay import replay
 from tests.memory.examples import (
     DEEPSEEK_V4,
     E2B,
@@ -21,6 +24,7 @@ from tests.memory.examples import (
     repeat,
     shape,
 )
+from tests.tiny import NAMES, some_ids, tiny
 
 PLAIN: dict[str, Any] = {"num_hidden_layers": 12, "num_attention_heads": 8, "hidden_size": 512}
 WINDOW: dict[str, Any] = {**PLAIN, "sliding_window": 100}
@@ -110,6 +114,14 @@ def test_linear_layers_hold_a_constant() -> None:
     assert bytes_at(shape(**hybrid), 1) == bytes_at(
         shape(**{**hybrid, "layer_types": None, "full_attention_interval": 4}), 1
     )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_config_of_a_running_model_gives_the_bytes_of_its_tensors(name: str) -> None:
+    model = shape_of(tiny(name).config.to_dict(), name)
+    for tokens in (1, 40):
+        held = replay(tiny(name), some_ids(tokens).tolist(), Setup()).cache_bytes
+        assert bytes_at(model, tokens, dtype="float64") == held
 
 
 REFUSED = [

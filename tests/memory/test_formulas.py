@@ -18,7 +18,7 @@ from tests.tiny import some_ids, tiny
 
 STORAGES = ["native", "int8:group=4,residual=8", "int4:group=2,residual=16", "int2:group=8,residual=8"]
 POLICIES = ["full", "window:budget=5", "window:budget=8", "rolling:budget=21", "streaming:budget=9,sinks=3"]
-POLICIES += ["streaming:budget=26,sinks=6", "streaming:budget=12,sinks=10", "window:budget=200", "recompute:budget=4"]
+POLICIES += ["streaming:budget=26,sinks=6", "streaming:budget=12,sinks=10", "window:budget=200"]
 SCATTERED = ["h2o:budget=9,recent=4", "tova:budget=9", "random:budget=9", "snapkv:budget=9", "pyramidkv:budget=12"]
 
 
@@ -41,10 +41,13 @@ def tensor_bytes(model: str, policy: str, storage: str, tokens: int) -> int:
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_formula_counts_what_the_tensors_hold(policy: str, storage: str) -> None:
-    if policy.startswith("recompute") and storage != "native":
-        pytest.skip("re-computation has no cache to code")
     for tokens in (1, 7, 8, 23, 31, 40, 41, 63):
         assert formula_bytes(policy, storage, tokens) == tensor_bytes("llama", policy, storage, tokens), tokens
+
+
+def test_recomputing_holds_nothing() -> None:
+    assert formula_bytes("recompute:budget=4", "native", 9) == 0
+    assert tensor_bytes("llama", "recompute:budget=4", "native", 9) == 0
 
 
 @pytest.mark.parametrize("policy", SCATTERED)

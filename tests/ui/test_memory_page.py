@@ -182,6 +182,19 @@ def test_the_formula_and_the_tables_are_there() -> None:
         assert word in tables(at)
 
 
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("Llama-3.1-8B", "GQA: 8 KV heads for 32 query heads, a ratio of 8/32 set in training."),
+        ("falcon-7b", "MQA: 1 KV head for 71 query heads"),
+        ("Llama-2-7b-hf", "MHA: 32 KV heads for 32 query heads"),
+        ("DeepSeek-V3", "MLA: 512 + 64 = 576 numbers a token and layer"),
+    ],
+)
+def test_the_ratio_of_heads_is_said(model: str, words: str) -> None:
+    assert words in said(opened(mem_model=model, **FULL))
+
+
 @pytest.mark.real
 def test_the_tensors_equal_the_formula_to_the_byte() -> None:
     at = opened(text="story", tokens="24", policy="streaming:budget=9,sinks=2", storage="int4:group=4,residual=4")
