@@ -8,7 +8,7 @@ come one at a time. After the block the slots really shrink. ``replay`` feeds la
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -19,12 +19,13 @@ from kvviz.attention import Rule
 from kvviz.cache import SlotsLayer, native_windows, slots_cache
 from kvviz.coding import Coding
 from kvviz.experiment import Setup
+from kvviz.heads import kv_heads_of
 from kvviz.history import History
 from kvviz.plan import BlockPlan, Plan, PlanContext
 from kvviz.rope import ropes_of
 from kvviz.sight import Rows, Sight
-from kvviz.storage import Offload, Quantised, Storage, Widths
-from kvviz.stores import OffloadStore, gather_slots
+from kvviz.storage import Quantised, Widths
+from kvviz.stores import gather_slots, storage_notes
 from kvviz.walk import Walk
 
 
@@ -214,7 +215,7 @@ class Pass:
 
     def notes(self) -> list[str]:
         """Sentences about this run that a reader of its numbers must know."""
-        notes = storage_notes(self.setup.storage, self.slots)
+        notes = storage_notes(self.setup.storage, [layer.store for layer in self.slots])
         trained = getattr(self.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
         if trained is not None and self.fed > trained:
             notes.append(f"The text has {self.fed} tokens; the model was trained on positions up to {trained} only.")
@@ -229,23 +230,6 @@ class Pass:
     def widths(self) -> Widths:
         """What one entry of one layer and KV head holds."""
         return self.slots[0].widths
-
-
-def storage_notes(storage: Storage, slots: Sequence[SlotsLayer]) -> list[str]:
-    """Where the bytes of an offloaded cache lie."""
-    if not isinstance(storage, Offload):
-        return []
-    stores = [layer.store for layer in slots]
-    if not any(isinstance(store, OffloadStore) for store in stores):
-        return ["The model runs on the CPU, where all entries lie already: there is nothing to offload."]
-    cold = sum(store.cold_nbytes for store in stores if isinstance(store, OffloadStore))
-    total = sum(store.nbytes for store in stores)
-    return [f"Of {total:,} bytes of cache {cold:,} lie in CPU memory, {total - cold:,} on the GPU."]
-
-
-def kv_heads_of(config: Any) -> int:
-    """KV heads of a config; those without the field give every query head its own."""
-    return getattr(config, "num_key_value_heads", None) or config.num_attention_heads
 
 
 def use_kvviz_attention(model: PreTrainedModel) -> None:

@@ -13,8 +13,9 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from kvviz.counting import plural
-from kvviz.engine import Pass, kv_heads_of
+from kvviz.engine import Pass
 from kvviz.experiment import Setup
+from kvviz.heads import kv_heads_of
 from kvviz.measures.attention import AttentionRecorder
 from kvviz.recompute import RecomputePass
 from kvviz.trace import Cancelled, Trace

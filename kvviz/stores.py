@@ -5,6 +5,7 @@ A store hands out dense keys and values, (1, H, n, D), and after each block is t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import torch
@@ -126,3 +127,14 @@ class OffloadStore(NativeStore):
     @property
     def nbytes(self) -> int:
         return super().nbytes + self.cold_nbytes
+
+
+def storage_notes(storage: Storage, stores: Sequence[Store]) -> list[str]:
+    """Where the bytes of an offloaded cache lie."""
+    if not isinstance(storage, Offload):
+        return []
+    if not any(isinstance(store, OffloadStore) for store in stores):
+        return ["The model runs on the CPU, where all entries lie already: there is nothing to offload."]
+    cold = sum(store.cold_nbytes for store in stores if isinstance(store, OffloadStore))
+    total = sum(store.nbytes for store in stores)
+    return [f"Of {total:,} bytes of cache {cold:,} lie in CPU memory, {total - cold:,} on the GPU."]

@@ -5,7 +5,7 @@ import streamlit as st
 from kvviz.figures.bars import bars
 from kvviz.figures.series import series_lines
 from kvviz.measures.sinks import mean_known, sink_mass_along
-from kvviz.ui import attention_view, cache_view, waiting
+from kvviz.ui import attention_view, board_view, cache_view, waiting
 from kvviz.ui import sinks_view as look
 from kvviz.ui.components.layer_head_picker import layer_head_picker
 from kvviz.ui.drawn import drawn
@@ -61,10 +61,13 @@ for column, name, norms in zip(st.columns(2), ("keys", "values"), (a.trace.key_n
 page.lesson("sinks")
 page.try_this(look.IDEAS)
 
-if found := waiting.extra(*look.board_job(page.view, a, sinks), board_slot):
+if found := waiting.extra(*board_view.board_job(page.view, a, sinks), board_slot):
     with board_place:
-        st.markdown(look.board_words(found.value, look.model_title(page.view), sinks))
-        show(drawn(bars, *look.board_bars(found.value), unit="nats per token", axis="loss after the prompt"), "board")
+        st.markdown(board_view.board_words(found.value, look.model_title(page.view), sinks))
+        show(
+            drawn(bars, *board_view.board_bars(found.value), unit="nats per token", axis="loss after the prompt"),
+            "board",
+        )
 if found := waiting.extra(*look.sentences_job(page.view), sentences_slot):
     with sentences_place:
         maps, count = found.value

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from kvviz.board import Outcome, board
 from kvviz.experiment import Text
 from kvviz.figures.attention import attention_map
 from kvviz.figures.tabular import csv_of
 from kvviz.measures.sinks import growth, mean_known, sink_share
 from kvviz.texts import DEFAULT_TEXT, LONG_TEXT
 from kvviz.ui import runs
+from kvviz.ui.board_view import Kept
 from kvviz.ui.drawn import drawn
 from kvviz.ui.jobs import Job
 from kvviz.ui.page import show
@@ -26,7 +25,6 @@ from kvviz.ui.words import plural, setup_words
 Floats = NDArray[np.floating]
 SINK_CHOICES = (1, 2, 4, 8)
 SENTENCES = 64
-BOARD_BUDGET = 64  # where policy A has none below the text's length
 IDEAS = (
     (
         "Take the sinks away",
@@ -45,14 +43,6 @@ IDEAS = (
         {"policy": "streaming:budget=64,sinks=1", "b_policy": "streaming:budget=64,sinks=4", "sinks": "1"},
     ),
 )
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A result for the worker to keep: it must say how large it is."""
-
-    value: object
-    bytes: int
 
 
 def shares(run: Run, sinks: int) -> Floats:
@@ -111,62 +101,6 @@ def norm_words(run: Run, layer: int, head: int, sinks: int) -> str:
         f"Layer {layer}, KV head {head}, mean length of the first {plural(sinks, 'token')} against the median of the "
         f"others: {'; '.join(parts)}. {meaning}"
     )
-
-
-def board_budget(view: View, tokens: int) -> int:
-    """The budget of A, or of B, where it is below the text; else a common one."""
-    budgets = [getattr(setup.policy, "budget", None) for setup in (view.experiment.setup, view.versus)]
-    small = [budget for budget in budgets if budget is not None and 8 < budget < tokens]
-    return small[0] if small else min(BOARD_BUDGET, max(9, tokens // 4))
-
-
-def board_job(view: View, run: Run, sinks: int) -> tuple[Key, Callable[[Job], Kept]]:
-    """The experiment board of this text: its key and how to compute it."""
-    experiment, prompt = view.experiment, run.trace.prompt_tokens
-    budget = board_budget(view, run.trace.tokens)
-
-    def compute(job: Job) -> Kept:
-        loaded = runs.loaded_model(experiment.model, job.tell)
-        (line_break,) = loaded.tokenizer.encode("\n", add_special_tokens=False)[:1]
-        outcomes = board(
-            loaded.model,
-            run.trace.token_ids.tolist(),
-            budget=budget,
-            sinks=sinks,
-            prompt_tokens=prompt,
-            line_break=line_break,
-            progress=job.report,
-            is_cancelled=job.is_unwanted,
-        )
-        return Kept(outcomes, 1000)
-
-    return ("board", experiment.model, run.trace.token_ids.tobytes(), budget, sinks, prompt), compute
-
-
-def board_words(outcomes: Sequence[Outcome], model: str, sinks: int) -> str:
-    """What was seen, for this model and this text."""
-    full, window, streaming, breaks, abstaining, abstaining_window = (outcome.loss for outcome in outcomes)
-    lost, repaired = window - full, window - breaks
-    share = repaired / lost if lost > 0.02 else 0.0
-    verdict = "mostly their place" if share > 0.5 else "not only their place"
-    budget = outcomes[1].setup.policy.budget  # type: ignore[attr-defined]
-    if lost <= 0.02:
-        seen = f"losing the first tokens hardly matters here ({lost:+.3f} nats)"
-    else:
-        seen = (
-            f"a window of {budget} costs {lost:+.3g} nats; keeping the first {plural(sinks, 'token')} within the same "
-            f"budget costs {streaming - full:+.3g}; with line breaks in their place {breaks - full:+.3g}, which "
-            f"repairs {share:.0%} of the damage, so it is {verdict} that matters"
-        )
-    return (
-        f"{model} on this text: {seen}. Softmax off by one: {abstaining - full:+.3g} nats with the full cache, "
-        f"{abstaining_window - window:+.3g} with the window, against the ordinary softmax."
-    )
-
-
-def board_bars(outcomes: Sequence[Outcome]) -> tuple[list[str], list[float]]:
-    """Names and losses, for the figure."""
-    return [outcome.name for outcome in outcomes], [outcome.loss for outcome in outcomes]
 
 
 def model_title(view: View) -> str:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from kvviz.board import Outcome, rows_of
-from kvviz.ui.sinks_view import board_budget, board_words, sentence_words, shown_layers
+from kvviz.ui.board_view import board_budget, board_words
+from kvviz.ui.sinks_view import sentence_words, shown_layers
 from kvviz.ui.state import View
 
 
