@@ -80,7 +80,23 @@ def parts_map(parts: dict[str, Floats], labels: Sequence[str], *, title: str = "
     alt = f"{title or 'Parts of a layer'}; share from other positions: {told}."
     rows = list(reversed(parts))
     height = ROW_HEIGHT * len(rows) + 90
-    return share_map(found, found > 0, rows, labels, y_title="part", kind="parts", alt=alt, title=title, height=height)
+    fig = share_map(found, found > 0, rows, labels, y_title="part", kind="parts", alt=alt, title=title, height=height)
+    return mark_still(fig, [name for name in rows if parts[name][-1] == 1])
+
+
+def mark_still(fig: go.Figure, rows: Sequence[str]) -> go.Figure:
+    """A sign at the one cell of rows that take everything from their own position; it may be a pixel wide."""
+    columns: Sequence[str] = fig.data[0]["x"]
+    marker = {
+        "symbol": "diamond",
+        "size": 11,
+        "color": theme.SEQUENTIAL[-1],
+        "line": {"color": "#1a1a1a", "width": 1.5},
+    }
+    places: dict[str, Any] = {"x": [columns[-1]] * len(rows), "y": list(rows)}
+    look: dict[str, Any] = {"mode": "markers", "marker": marker, "showlegend": False, "cliponaxis": False}
+    hover = "%{y} · %{x}<br>all of it<extra></extra>"
+    return fig.add_scatter(**places, hovertemplate=hover, name="still", **look)
 
 
 def share_map(

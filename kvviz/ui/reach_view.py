@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from kvviz.experiment import TOKENS_LIMIT, Setup
@@ -19,6 +20,8 @@ from kvviz.ui.state import View, kept
 from kvviz.ui.words import plural, setup_words, spans
 
 MEASURED_WORDS = {"gradient": "gradient (what really matters)", "rollout": "attention rollout"}
+PARTS = (0.99, 0.9, 0.5)  # of the influence, for the headline
+FEW_POSITIONS = 24
 COUNTED_FROM_0 = " (one less than its number in the figures)"
 
 
@@ -35,12 +38,15 @@ def layers_words(depth: int) -> str:
 def headline(run: Run, seen: Seen, query: int, depth: int) -> str:
     """How far it could see and how near what mattered was."""
     reach, row = seen.reach[0], seen.found.gradient[0]
-    near = nearest(row)
+    # a sink far away holds some per cent, and then the nearest 99 % are everything, which says nothing
+    telling = (part for part in PARTS if reach.sum() <= FEW_POSITIONS or nearest(row, part) <= reach.sum() / 2)
+    part = next(telling, PARTS[0])
+    near = nearest(row, part)
     can = "only on itself" if reach.sum() == 1 else f"on {plural(int(reach.sum()), 'position')} (its own included)"
     mattered = "itself" if near == 1 else f"the nearest {near}"
     return (
-        f"Through {layers_words(depth)} token {quoted(run, query)} can depend {can}; 99 % of the measured influence "
-        f"comes from {mattered} (policy A: {setup_words(run.trace.setup)})."
+        f"Through {layers_words(depth)} token {quoted(run, query)} can depend {can}; {part:.0%} of the measured "
+        f"influence comes from {mattered} (policy A: {setup_words(run.trace.setup)})."
     )
 
 
@@ -56,11 +62,18 @@ def full_words(seen: Seen) -> str:
 
 
 def source_of(view: View, run: Run, seen: Seen) -> int:
-    """Where the path begins: as asked, moved into the reach, or as far away as can be."""
-    inside = np.flatnonzero(np.isfinite(seen.found.strength[0]))
-    if view.reach_from is None:
-        return int(inside[0])
-    return int(inside[np.abs(inside - view.reach_from).argmin()])
+    """Where the path begins: as asked, moved into the reach, or the farthest position that has to be relayed."""
+    inside = np.isfinite(seen.found.strength[0])
+    if view.reach_from is not None:
+        places = np.flatnonzero(inside)
+        return int(places[np.abs(places - view.reach_from).argmin()])
+    relayed = inside & ~direct_of(seen)
+    return int(np.flatnonzero(relayed if relayed.any() else inside)[0])
+
+
+def direct_of(seen: Seen) -> NDArray[np.bool_]:
+    """What the token sees in the last layer passed, without any relay."""
+    return seen.cone[0, max(seen.found.depths) - 1]
 
 
 def path_of(seen: Seen, source: int) -> list[int]:
@@ -92,7 +105,7 @@ def distance_series(pair: Pair, runs: tuple[Run, Run]) -> list[Series]:
 
 def distance_words(pair: Pair, depth: int) -> str:
     """Relayed against direct: the share of the positions that A's own layer cannot see."""
-    direct = pair.a.cone[0, depth - 1]
+    direct = direct_of(pair.a)
     if direct.all():
         return f"In layer {depth - 1} A itself sees all {len(direct)} positions: nothing has to be relayed."
     relayed, other = (beyond(side.found.gradient[0], direct) for side in (pair.a, pair.b))
@@ -144,7 +157,7 @@ def source_field(place: DeltaGenerator, run: Run, query: int) -> None:
         min_value=0,
         max_value=TOKENS_LIMIT,
         step=1,
-        placeholder="as far away as it can depend on",
+        placeholder="the farthest that must be relayed",
         **kept("reach_from", None),
     )
 

@@ -15,7 +15,8 @@ __all__ = ["COUNTS_FROM_ONE", "choice_words", "joined", "listed", "plain", "plur
 
 def choice_words(choice: Choice) -> str:
     """``StreamingLLM, budget 64, sinks 4``: the title up to its colon, and the knobs."""
-    knobs = [f"{field.name} {value_words(getattr(choice, field.name))}" for field in fields(choice)]
+    values = {field.name: getattr(choice, field.name) for field in fields(choice)}
+    knobs = [f"{name} {value_words(value)}" for name, value in values.items() if value != ()]
     return ", ".join([choice.title.partition(":")[0], *knobs])
 
 
