@@ -9,7 +9,7 @@ from typing import Any
 from kvviz.memory import formulas
 from kvviz.memory.fields import MOST_LAYERS, Fields, parsed, shown
 from kvviz.memory.layers import kinds_of, window_of
-from kvviz.memory.shape import NUMBER_BYTES, Group, Shape, grouped, number_format
+from kvviz.memory.shape import NUMBER_BYTES, Group, Shape, number_format
 
 WIDEST = 2**24  # numbers in a head; heads; far above any model
 NESTED = ("text_config", "llm_config", "language_config")
@@ -42,7 +42,10 @@ def shape_of(config: Mapping[str, Any], name: str) -> Shape:
         notes.append(f"The last {layers - stored} layers read the cache of earlier ones and hold nothing themselves.")
     if fields.whole("num_nextn_predict_layers", MOST_LAYERS, 0):
         notes.append("The layers that predict further tokens (num_nextn_predict_layers) are not counted.")
-    groups = grouped(layer for place in range(stored) for layer in sizes.layer(kinds[place], place))
+    places: dict[str, list[int]] = {}
+    for place, kind in enumerate(kinds[:stored]):
+        places.setdefault(kind, []).append(place)
+    groups = tuple(group for kind, where in places.items() for group in sizes.groups(kind, tuple(where)))
     longest = fields.any_of("longest")
     return Shape(name, groups, sizes.heads, sizes.value_width, dtype, longest, tuple(notes))
 
@@ -106,15 +109,15 @@ class Sizes:
         width = fields.any_of("head_width", WIDEST) or derived_width(fields, heads, value)
         return cls(fields, heads, kv_heads, width, value or width, item_bytes, window_of(fields))
 
-    def layer(self, kind: str, place: int) -> list[Group]:
-        """What one layer of that kind holds."""
+    def groups(self, kind: str, places: tuple[int, ...]) -> list[Group]:
+        """What the layers of one kind hold."""
         if kind == "state":
-            return [Group("state", (place,), layer_bytes=self.state_bytes())]
+            return [Group("state", places, layer_bytes=self.state_bytes())]
         if self.fields.get("kv_lora_rank") is not None:
-            return self.latent(kind, place)
+            return self.latent(kind, places)
         heads, key, value = self.of_kind(kind)
         window = {"sliding": self.window, "chunked": self.fields.whole("attention_chunk_size")}.get(kind)
-        return [Group(kind, (place,), heads, key, value, window)]
+        return [Group(kind, places, heads, key, value, window)]
 
     def of_kind(self, kind: str) -> tuple[int, int, int]:
         """KV heads, key width and value width; sliding and full layers may differ (MiMo, Gemma 4)."""
@@ -128,15 +131,15 @@ class Sizes:
             return (own and whole("num_global_key_value_heads", WIDEST)) or self.kv_heads, width, width
         return self.kv_heads, self.key_width, self.value_width
 
-    def latent(self, kind: str, place: int) -> list[Group]:
+    def latent(self, kind: str, places: tuple[int, ...]) -> list[Group]:
         """MLA, and the keys of an indexer where the config has one."""
         if kind != "full":
             raise ValueError(f"The config has kv_lora_rank and {kind} layers; kvviz has no formula for both together.")
         latent = self.fields.required("kv_lora_rank", "is the width of the latent")
         rope = self.fields.required("qk_rope_head_dim", "is the part of a latent kept apart for RoPE")
-        groups = [Group("mla", (place,), 1, latent + rope, 0, rope=rope)]
+        groups = [Group("mla", places, 1, latent + rope, 0, rope=rope)]
         if (width := self.fields.whole("index_head_dim", WIDEST)) is not None:
-            groups.append(Group("indexer", (place,), 1, width, 0))
+            groups.append(Group("indexer", places, 1, width, 0))
         return groups
 
     def state_bytes(self) -> int:

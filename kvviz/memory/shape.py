@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from kvviz.knobs import suggestion
@@ -91,11 +90,3 @@ def number_format(word: str) -> str:
     if name not in NUMBER_BYTES:
         raise ValueError(f"There is no number format {word!r}; {suggestion(word, NUMBER_BYTES)}")
     return name
-
-
-def grouped(layers: Iterable[Group]) -> tuple[Group, ...]:
-    """Single layers put together where they are alike, in the order of their first layer."""
-    found: dict[Group, list[int]] = {}
-    for layer in layers:
-        found.setdefault(replace(layer, places=()), []).extend(layer.places)
-    return tuple(replace(group, places=tuple(places)) for group, places in found.items())
