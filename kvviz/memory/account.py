@@ -93,9 +93,9 @@ def bytes_of(shape: Shape, ask: Ask) -> int:
 
 
 def row_of(group: Group, ask: Ask, item_bytes: int) -> Row:
-    sequences = ((f"{ask.batch:,}", "sequences"),) if ask.batch > 1 else ()
+    sequences = (counted(ask.batch, "sequence"),) if ask.batch > 1 else ()
     if group.kind == "state":
-        factors = ((str(group.layers), "layers"), (f"{group.layer_bytes:,}", "B of constant state"))
+        factors = (counted(group.layers, "layer"), (f"{group.layer_bytes:,}", "B of constant state"))
         total = formulas.state_bytes(group.layers, group.layer_bytes, ask.batch)
         return Row(group.kind, group.layers, 0, total, factors + sequences)
     kept = ask.keeping(group, ask.tokens)
@@ -138,7 +138,7 @@ def refuse_latent(group: Group, storage: Storage) -> None:
 def factors_of(group: Group, kept: list[Kept], storage: Storage, item_bytes: int) -> tuple[tuple[str, str], ...]:
     """The product in the words of the page: 2 × layers × tokens × KV heads × width × bytes."""
     entries = {part.entries for part in kept}
-    layers: tuple[tuple[str, str], ...] = ((str(group.layers), "layers"), (f"{entries.pop():,}", "tokens"))
+    layers: tuple[tuple[str, str], ...] = (counted(group.layers, "layer"), counted(entries.pop(), "token"))
     if entries:  # layers differ: the sum over them stands for layers × tokens
         layers = ((f"{sum(part.layers * part.entries for part in kept):,}", "entries of all layers"),)
     if isinstance(storage, (Native, Offload)):
@@ -157,7 +157,12 @@ def coded_factors(group: Group, kept: list[Kept], storage: Quantised, item_bytes
     widths = Widths(group.key_width, group.value_width, item_bytes)
     terms = formulas.kivi_terms(storage, widths, kept[0].seen, kept[0].sinks, kept[0].recent)
     sum_of = " + ".join(f"{count:,} × {size:,}" for count, size in terms if count)
-    return ((str(group.layers), "layers"), (str(group.kv_heads), "KV heads"), (f"({sum_of or 0})", "B"))
+    return (counted(group.layers, "layer"), counted(group.kv_heads, "KV head"), (f"({sum_of or 0})", "B"))
+
+
+def counted(number: int, word: str) -> tuple[str, str]:
+    """``("8", "KV heads")``."""
+    return f"{number:,}", word if number == 1 else f"{word}s"
 
 
 def numbers_of(group: Group, layers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
@@ -166,5 +171,5 @@ def numbers_of(group: Group, layers: tuple[tuple[str, str], ...]) -> tuple[tuple
     if group.kind == "indexer":
         return (*layers, (str(group.key_width), ""))
     if group.key_width == group.value_width:
-        return (("2", ""), *layers, (str(group.kv_heads), "KV heads"), (str(group.key_width), ""))
-    return (*layers, (str(group.kv_heads), "KV heads"), (f"({group.key_width} + {group.value_width})", ""))
+        return (("2", ""), *layers, counted(group.kv_heads, "KV head"), (str(group.key_width), ""))
+    return (*layers, counted(group.kv_heads, "KV head"), (f"({group.key_width} + {group.value_width})", ""))

@@ -55,21 +55,30 @@ def peak_bytes(shape: Shape, ask: Ask) -> int:
 
 
 def turns(shape: Shape, ask: Ask, storage: Quantised) -> set[int]:
-    """This length and those shortly before at which a coded cache is largest.
+    """This length and the earlier ones at which a coded cache can be largest.
 
     Bytes rise with exact keys and fall when ``residual`` of them are coded or the last entry of a block leaves. Between
-    two codings the blocks leave at equal steps, so the largest of these is the first or the last one.
+    two codings the blocks leave at equal steps, so the largest of these is the first or the last one. That recurs with
+    every coding once entries are evicted; before, and while the first ones leave, it has to be looked at by itself.
     """
     found = {ask.tokens}
-    ends = [ask.tokens] + [ask.tokens - ask.tokens % storage.residual - 1 - k * storage.residual for k in (0, 1)]
-    kept = {part.recent for group in shape.groups if group.kv_heads for part in ask.keeping(group, ask.tokens)}
-    for end in ends:
-        found |= {end, end - end % storage.residual}
-        for recent in kept:
-            last = end - (end - recent + 1) % storage.group
-            first = end - end % storage.residual
-            found |= {last, last - storage.group, first + (recent - 1 - first) % storage.group}
+    for kept in {part for group in shape.groups if group.kv_heads for part in ask.keeping(group, ask.tokens)}:
+        group, recent = storage.group, kept.recent
+        full = recent + kept.sinks
+        first_leaves = recent + (-(-kept.sinks // group) + 1) * group - 1
+        for length in (ask.tokens, full, first_leaves, full + storage.residual, full + 2 * storage.residual):
+            found |= {length} | before(length, storage, recent)
     return {tokens for tokens in found if 1 <= tokens <= ask.tokens}
+
+
+def before(length: int, storage: Quantised, recent: int) -> set[int]:
+    """Lengths up to this one just before keys are coded or a block leaves, in this period and the last two."""
+    found, period = set(), length - length % storage.residual
+    for end in (length, period - 1, period - 1 - storage.residual):
+        start = end - end % storage.residual
+        last = end - (end - recent + 1) % storage.group
+        found |= {end, start, last, last - storage.group, start + (recent - 1 - start) % storage.group}
+    return found
 
 
 def growth_bytes(shape: Shape, ask: Ask) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,19 +51,25 @@ def test_weights_take_their_share() -> None:
 
 
 SMALL = Shape("small", (Group("full", (0,), 1, 8, 4),), 1, 4)
-CODED = st.sampled_from(
-    ["int8:group=1,residual=4", "int4:group=4,residual=8", "int2:group=8,residual=8", "int4:group=2,residual=16"]
-)
-LIMITS = st.sampled_from(["full", "window:budget=7", "window:budget=19", "streaming:budget=23,sinks=3", "h2o:budget=9"])
+CODED = ["int8:group=1,residual=4", "int4:group=4,residual=8", "int2:group=8,residual=8", "int4:group=2,residual=16"]
+LIMITS = ["full", "window:budget=7", "window:budget=19", "streaming:budget=23,sinks=3", "streaming:budget=70,sinks=5"]
+
+
+@pytest.mark.parametrize("storage", CODED)
+@pytest.mark.parametrize("policy", [*LIMITS, "h2o:budget=9"])
+def test_the_peak_is_the_most_on_the_way(policy: str, storage: str) -> None:
+    most = 0
+    for tokens in range(1, 150):
+        ask = ask_for(parse_policy(policy), SMALL, tokens=tokens, storage=parse_any_storage(storage))
+        most = max(most, bytes_of(SMALL, ask))
+        assert peak_bytes(SMALL, ask) == most, tokens
 
 
 @settings(max_examples=200, derandomize=True, deadline=None, database=None)
-@given(CODED, LIMITS, st.integers(1, 90))
-def test_the_peak_is_the_most_on_the_way(storage: str, policy: str, tokens: int) -> None:
-    more = {"storage": parse_any_storage(storage)}
-    asks = [ask_for(parse_policy(policy), SMALL, tokens=length, **more) for length in range(1, tokens + 1)]
-    assert peak_bytes(SMALL, asks[-1]) <= max(bytes_of(SMALL, ask) for ask in asks)
-    if policy == "full":
-        assert peak_bytes(SMALL, asks[-1]) == max(bytes_of(SMALL, ask) for ask in asks)
-        fitting = fit_tokens(SMALL, asks[-1], peak_bytes(SMALL, asks[-1]))
-        assert fitting is not None and fitting >= tokens
+@given(st.sampled_from(CODED), st.integers(1, 300), st.integers(0, 10**4))
+def test_a_coded_cache_fits_up_to_the_answer_and_no_further(storage: str, tokens: int, more: int) -> None:
+    ask = ask_for(parse_policy("full"), SMALL, tokens=tokens, storage=parse_any_storage(storage))
+    room = bytes_of(SMALL, ask) + more
+    fitting = fit_tokens(SMALL, ask, room)
+    assert fitting is not None
+    assert peak_bytes(SMALL, replace(ask, tokens=fitting)) <= room < peak_bytes(SMALL, replace(ask, tokens=fitting + 1))
