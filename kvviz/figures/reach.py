@@ -182,6 +182,7 @@ def distance_lines(series: Sequence[Series], *, title: str = "") -> go.Figure:
     """Influence against distance: (T,) shares a line, nearest first; what is exactly 0 ends the line."""
     shown = [(label, side, np.where(values > 0, values, np.nan)) for label, side, values in series]
     fig = go.Figure([line(*one, 0, "%{y:.3~g}") for one in shown])
+    fig.update_traces(mode="lines+markers", marker_size=3.5)  # under dilation every point stands alone
     ends = [f"{label} reaches {int(np.flatnonzero(values)[-1])} positions back" for label, _, values in series]
     alt = f"{title or 'Influence against distance'}: {'; '.join(ends)}."
     line_frame(fig, "distance", alt, title, None, 0, "distance: positions between the token and the input")

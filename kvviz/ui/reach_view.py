@@ -12,6 +12,7 @@ from kvviz.experiment import TOKENS_LIMIT, Setup
 from kvviz.figures.series import Series
 from kvviz.figures.tabular import csv_of
 from kvviz.measures.influence import Floats, beyond, by_distance, nearest, relay
+from kvviz.measures.reach import span
 from kvviz.storage import Native
 from kvviz.ui.attention_view import query_of, quoted
 from kvviz.ui.reach_runs import ALL_DEPTHS, Pair, Seen
@@ -39,7 +40,7 @@ def headline(run: Run, seen: Seen, query: int, depth: int) -> str:
     """How far it could see and how near what mattered was."""
     reach, row = seen.reach[0], seen.found.gradient[0]
     # a sink far away holds some per cent, and then the nearest 99 % are everything, which says nothing
-    telling = (part for part in PARTS if reach.sum() <= FEW_POSITIONS or nearest(row, part) <= reach.sum() / 2)
+    telling = (part for part in PARTS if span(reach) <= FEW_POSITIONS or nearest(row, part) <= span(reach) / 2)
     part = next(telling, PARTS[0])
     near = nearest(row, part)
     can = "only on itself" if reach.sum() == 1 else f"on {plural(int(reach.sum()), 'position')} (its own included)"

@@ -58,6 +58,7 @@ def test_lines_end_where_the_influence_is_exactly_zero():
     a, b = fig.data
     assert list(a.x) == [0, 1, 2] and np.isnan(a.y[2]) and list(b.y) == [0.5, 0.3, 0.2]
     assert fig.layout.yaxis.type == "log"
+    assert a.mode == "lines+markers"  # or points between two gaps would not be seen
     assert "A reaches 1 positions back; B reaches 2 positions back" in fig.layout.meta["alt"]
 
 
