@@ -8,7 +8,13 @@ import pytest
 
 from kvviz import figures
 from kvviz.figures.bars import bars
+from kvviz.figures.reach import cone_map, depth_map, distance_lines, parts_map
 from tests.figures.examples import attention, labels, random_lifetimes
+
+
+def two_rows(count):
+    """Shares and reach of two depths."""
+    return np.full((2, count), 1 / count), np.ones((2, count), dtype=bool)
 
 
 def every_figure(count):
@@ -25,6 +31,10 @@ def every_figure(count):
         "visibility": figures.visibility(np.tri(count, dtype=bool), names),
         "entries_over_time": figures.entries_over_time([("<b>A</b>", "a", steps), ("B", "b", steps)]),
         "series_lines": figures.series_lines([("A", "a", steps * 0.5)], y_title="loss (nats per token)"),
+        "depth_map": depth_map(*two_rows(count), [1, 2], names, title="<i>A</i>", mark=2),
+        "cone_map": cone_map(*two_rows(count), names, path=[0, count - 1]),
+        "distance_lines": distance_lines([("<b>A</b>", "a", two_rows(count)[0][0])]),
+        "parts_map": parts_map({"attention": two_rows(count)[0][0], "FFN": two_rows(count)[0][1]}, names),
         "ring": figures.ring(range(max(count - 4, 0), count), 4, names, newest=count - 1),
     }
 
