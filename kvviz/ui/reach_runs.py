@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from kvviz.gradients import Influence
 
 ALL_DEPTHS = 512  # positions up to which the gradients of every depth are taken
-FEW_DEPTHS = 6  # of a longer text, evenly spread: the cost grows with the length and with each depth
+# of a longer text, evenly spread: the cost grows with the length and with each depth
+FEW_DEPTHS = ((1024, 6), (2**31, 4))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,8 @@ def depths_for(layers: int, query: int, depth: int) -> list[int]:
     """The numbers of layers that are affordable for so many positions."""
     if query < ALL_DEPTHS:
         return list(range(1, layers + 1))
-    few = np.linspace(1, layers, min(FEW_DEPTHS, layers)).round().astype(int)
+    count = next(count for positions, count in FEW_DEPTHS if query < positions)
+    few = np.linspace(1, layers, min(count, layers)).round().astype(int)
     return sorted({*few.tolist(), depth})
 
 
