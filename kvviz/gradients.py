@@ -23,9 +23,8 @@ from kvviz.engine import use_kvviz_attention
 from kvviz.glasses import Glasses
 from kvviz.layers import Call, layer_calls, lengths, sublayers
 from kvviz.measures.influence import Floats, hop, mixing, shares
-from kvviz.trace import Cancelled, Trace
-
-Progress = Callable[[float], None]
+from kvviz.team import Progress, Team, Watch
+from kvviz.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +87,9 @@ def influence(
     try:
         calls = layer_calls(model, trace.token_ids[glasses.first : query + 1], max(depths))
         sweep = Sweep(run, calls, depths, Watch(sum(depths), progress, is_cancelled))
-        for level in range(max(depths), 0, -1):
-            sweep.descend(level)
+        with Team(model.device) as team:
+            for level in range(max(depths), 0, -1):
+                sweep.descend(level, team)
         parts = sublayers(calls[max(depths) - 1])
     finally:
         attention.active_run.reset(token)
@@ -118,21 +118,6 @@ def hidden_states(model: PreTrainedModel, trace: Trace) -> list[Tensor]:
     return [call.hidden[0] for call in calls] + [last[0]]
 
 
-class Watch:
-    """Counts the layer gradients done, and stops when nobody waits any more."""
-
-    def __init__(self, total: int, progress: Progress | None, is_cancelled: Callable[[], bool] | None):
-        self.total, self.progress, self.is_cancelled = total, progress, is_cancelled
-        self.done = 0
-
-    def one_more(self) -> None:
-        self.done += 1
-        if self.is_cancelled is not None and self.is_cancelled():
-            raise Cancelled
-        if self.progress is not None:
-            self.progress(self.done / self.total)
-
-
 class Sweep:
     """Down the layers with one gradient, one rollout row and one strongest path for every depth passed so far."""
 
@@ -146,7 +131,7 @@ class Sweep:
         self.norms = np.full((shape[0], shape[1] + 1, shape[2]), np.nan)
         self.came_from = np.zeros(shape, dtype=np.int32)
 
-    def descend(self, level: int) -> None:
+    def descend(self, level: int, team: Team) -> None:
         """From the level after layer ``level`` to the one before it."""
         leaf, output = self.calls[level - 1].again()
         assert self.run.weights is not None
@@ -154,11 +139,15 @@ class Sweep:
         logs = mix.log()
         if level in self.depths:
             self.begin(level, output.detach(), mix)
-        for depth, gradient in self.gradients.items():
-            (self.gradients[depth],) = torch.autograd.grad(output, leaf, gradient, retain_graph=True)
+
+        def hopped(depth: int) -> tuple[Tensor, ...]:
+            (gradient,) = torch.autograd.grad(output, leaf, self.gradients[depth], retain_graph=True)
+            return gradient, self.rollouts[depth] @ mix, *hop(self.strengths[depth], logs)
+
+        depths = list(self.gradients)
+        for depth, (gradient, rollout, strength, origin) in zip(depths, team.map(hopped, depths), strict=True):
+            self.gradients[depth], self.rollouts[depth], self.strengths[depth] = gradient, rollout, strength
             self.note(depth, level - 1)
-            self.rollouts[depth] = self.rollouts[depth] @ mix
-            self.strengths[depth], origin = hop(self.strengths[depth], logs)
             self.came_from[self.depths.index(depth), level - 1] = origin.cpu().numpy()
             self.watch.one_more()
 
