@@ -7,46 +7,22 @@ sends for a freshly opened page.
 
 from __future__ import annotations
 
-import shutil
 import statistics
-import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-PORT = 8731
-PAGES = ("", "Attention", "Cache")
+from benchmarks.app import CHROMIUM, FLAGS, running
+
+PAGES = ("", "Attention", "Cache", "Sinks", "Memory")
 REPEATED = (64, 63, 64, 63, 64)
 PATIENCE = 120_000  # milliseconds
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking")
 CHANGED = """before => {
     const chart = document.querySelector('[data-testid=stPlotlyChart]');
     return chart && chart.getAttribute('aria-label') !== before
         && new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))));
 }"""
-
-
-@contextmanager
-def app() -> Iterator[str]:
-    """The app on a port of its own."""
-    command = [sys.executable, "-m", "kvviz.ui.serve", "--server.port", str(PORT), "--server.headless", "true"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{PORT}"
-    try:
-        for _ in range(150):
-            try:
-                urllib.request.urlopen(f"{address}/_stcore/health", timeout=1).read()
-                break
-            except OSError:
-                time.sleep(0.2)
-        yield address
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 def settled(page: Page) -> None:
@@ -99,13 +75,12 @@ def report(browser: Browser, address: str) -> None:
 
 
 def main() -> None:
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         if len(sys.argv) > 1:
             report(browser, sys.argv[1])
         else:
-            with app() as address:
+            with running() as address:
                 report(browser, address)
         browser.close()
 

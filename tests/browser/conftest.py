@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-ROOT = Path(__file__).parent.parent.parent
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-# without a sandbox chromium runs as root, and it must not call home from a closed network
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+from benchmarks.app import AS_A_HOST, CHROMIUM, FLAGS, running
+
 PATIENCE = 60_000  # milliseconds; the machine may be busy
 
 
@@ -37,44 +21,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="no chromium found; .ci/run installs one"))
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def serve(command: list[str]) -> Iterator[str]:
-    port = free_port()
-    process = subprocess.Popen(
-        [*command, "--server.port", str(port), "--server.headless", "true"],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(300):
-            try:
-                urllib.request.urlopen(f"{address}/_stcore/health", timeout=1).read()
-                break
-            except OSError:
-                time.sleep(0.2)
-        yield address
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
 @pytest.fixture(scope="package")
 def server() -> Iterator[str]:
     """The app as ``make run`` starts it."""
-    yield from serve([sys.executable, "-m", "kvviz.ui.serve"])
+    with running() as address:
+        yield address
 
 
 @pytest.fixture
 def fresh_server() -> Iterator[str]:
     """The app as a host starts it: nothing loaded, no page opened yet."""
-    yield from serve([sys.executable, "-m", "streamlit", "run", "app.py"])
+    with running(AS_A_HOST) as address:
+        yield address
 
 
 @pytest.fixture(scope="package")

@@ -2,59 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import socket
-import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.app import CHROMIUM, FLAGS, running
 from tests.ui import component_data
 
 PAGE = Path(__file__).with_name("component_page.py")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address() -> Iterator[str]:
     """The page on a server of its own, ended afterwards."""
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        port = probe.getsockname()[1]
-    root = PAGE.parent.parent.parent
-    options = {"server.port": port, "server.headless": "true", "server.fileWatcherType": "none"}
-    flags = [f"--{name}={value}" for name, value in (options | {"browser.gatherUsageStats": "false"}).items()]
-    log = (tmp_path_factory.mktemp("server") / "log").open("w")
-    command = [sys.executable, "-m", "streamlit", "run", str(PAGE), *flags]
-    server = subprocess.Popen(command, cwd=root, env=os.environ | {"PYTHONPATH": str(root)}, stdout=log, stderr=log)
-    try:
-        wait_for(f"http://localhost:{port}/_stcore/health", server)
-        yield f"http://localhost:{port}/"
-    finally:
-        server.terminate()
-        server.wait(10)
-
-
-def wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
-    for _ in range(120):
-        assert server.poll() is None, "the server ended at once"
-        try:
-            urllib.request.urlopen(url, timeout=1)
-            return
-        except OSError:
-            time.sleep(0.25)
-    raise TimeoutError(url)
+    options = ("--server.fileWatcherType", "none", "--browser.gatherUsageStats", "false")
+    with running((sys.executable, "-m", "streamlit", "run", str(PAGE), *options)) as server:
+        yield f"{server}/"
 
 
 @pytest.fixture
@@ -63,7 +30,10 @@ def page(address: str, tmp_path: Path) -> Iterator[Any]:
     sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch_persistent_context(
-            str(tmp_path / "profile"), executable_path=CHROMIUM, args=FLAGS, viewport={"width": 1000, "height": 900}
+            str(tmp_path / "profile"),
+            executable_path=CHROMIUM,
+            args=list(FLAGS),
+            viewport={"width": 1000, "height": 900},
         )
         one = browser.new_page()
         errors: list[str] = []
