@@ -5,6 +5,7 @@ import streamlit as st
 from kvviz.figures.lifetimes import lifetimes
 from kvviz.figures.series import entries_over_time
 from kvviz.ui import cache_view as look
+from kvviz.ui import scores_view
 from kvviz.ui.components.step_player import step_player
 from kvviz.ui.drawn import drawn
 from kvviz.ui.page import open_page, show
@@ -66,6 +67,8 @@ with right:
     lines = [(name, side, run.trace.bytes_at()) for side, name, run in sides]
     title = "Bytes in all layers (by the formula)"
     show(drawn(entries_over_time, lines, "bytes", title=title, **options), "bytes", look.series_csv(lines, a))
+
+scores_view.draw(a, b, layer, head)
 
 page.lesson("cache")
 page.try_this(look.IDEAS)

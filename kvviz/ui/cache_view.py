@@ -48,6 +48,16 @@ IDEAS = (
         {"text": "story", "tokens": "256", "policy": "random:budget=64,seed=0", "b_policy": "window:budget=64"},
     ),
     (
+        "Raw sums favour old tokens",
+        "H2O with raw sums against sums divided by the queries that could see the key: read the sentence under Scores.",
+        {
+            "text": "story",
+            "tokens": "256",
+            "policy": "h2o:budget=64,recent=16,normalise=0",
+            "b_policy": "h2o:budget=64,recent=16,normalise=1",
+        },
+    ),
+    (
         "A budget above the text",
         "Nothing is evicted: this is exactly the full cache, and the page says so.",
         {"text": "story", "tokens": "128", "policy": "window:budget=512", "b_policy": "full"},

@@ -9,6 +9,7 @@ import pytest
 from kvviz import figures
 from kvviz.figures.bars import bars
 from kvviz.figures.reach import cone_map, depth_map, distance_lines, parts_map
+from kvviz.figures.scores import score_bars
 from tests.figures.examples import attention, labels, random_lifetimes
 
 
@@ -27,6 +28,7 @@ def every_figure(count):
         "layer_head_grid": figures.layer_head_grid(np.random.default_rng(0).random((30, 9)), name="x", unit="share"),
         "agreement_grid": figures.agreement_grid(np.random.default_rng(0).random((9, 9)), group=3),
         "bars": bars(["full cache", "<b>window</b>"], [3.2, 4.4], unit="nats", axis="loss"),
+        "score_bars": score_bars(steps * 0.1, steps > 3, names, y_title="score"),
         "lifetimes": figures.lifetimes(random_lifetimes(count), names),
         "visibility": figures.visibility(np.tri(count, dtype=bool), names),
         "entries_over_time": figures.entries_over_time([("<b>A</b>", "a", steps), ("B", "b", steps)]),
