@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kvviz.counting import plural
 from kvviz.experiment import SETUP_PARSERS, Setup, parse_setup
 from kvviz.knobs import Choice, describe_knobs
 from kvviz.patterns import parse_pattern
@@ -104,6 +105,12 @@ def reach(arguments: argparse.Namespace) -> dict[str, Any]:
             raise ValueError(f"--{name} {getattr(arguments, name)} is too large; choose a number from 1 to {most}.")
     from kvviz.measures.reach import reach as sets
     from kvviz.measures.reach import span
+
+    if len(getattr(pattern, "dilation", ())) > 1:
+        heads = plural(len(pattern.dilation), "KV head")  # type: ignore[attr-defined]
+        print(
+            f"Counted for {heads}, one for each dilation; a model with fewer uses the first ones only.", file=sys.stderr
+        )
 
     found = sets(pattern, arguments.layers, arguments.tokens)
     rows = [

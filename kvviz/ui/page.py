@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from kvviz.experiment import Experiment
+from kvviz.figures.tabular import figure_csv
 from kvviz.ui import runs, waiting
 from kvviz.ui.runs import Run
 from kvviz.ui.sidebar import Sidebar, model_card
@@ -141,11 +142,10 @@ def dropped_by(change: dict[str, str]) -> set[str]:
 
 
 def show(fig: go.Figure, key: str, csv: Callable[[], str] | None = None) -> None:
-    """A figure with its alt text, and its numbers as CSV made when asked for."""
+    """A figure with its alt text, and its numbers as CSV made when asked for: ``csv``, or what the figure shows."""
     meta: Mapping[str, str] = fig.to_dict()["layout"]["meta"]
     st.plotly_chart(fig, key=key, config=NO_TOOLBAR, alt=meta["alt"])
-    if csv is not None:
-        download(key, csv)
+    download(key, csv or (lambda: figure_csv(fig)))
 
 
 def download(key: str, csv: Callable[[], str]) -> None:

@@ -53,7 +53,16 @@ def shares(run: Run, sinks: int) -> Floats:
 
 def headline(run: Run, sinks: int) -> str:
     """How much the late queries give to the first tokens, and in which layers."""
+    if run.trace.prompt_tokens >= run.trace.tokens:
+        return (
+            f"No query comes after the prompt ({plural(run.trace.tokens, 'token')} in all): choose a longer text, or "
+            "end the prompt earlier. The last query is shown."
+        )
     by_layer = mean_known(shares(run, sinks))
+    if run.trace.tokens <= sinks:
+        return (
+            f"All {plural(run.trace.tokens, 'token')} count as sinks, so they get all attention: choose a longer text."
+        )
     if not np.isfinite(by_layer).any():
         return "No query after the prompt was computed."
     if not np.nanmax(by_layer):

@@ -1,5 +1,7 @@
 """What holds for every figure: alt text, escaped labels, typed arrays, small payloads, clear grounds."""
 
+import csv
+import io
 import json
 
 import numpy as np
@@ -10,6 +12,7 @@ from kvviz import figures
 from kvviz.figures.bars import bars
 from kvviz.figures.reach import cone_map, depth_map, distance_lines, parts_map
 from kvviz.figures.scores import score_bars
+from kvviz.figures.tabular import figure_csv
 from tests.figures.examples import attention, labels, random_lifetimes
 
 
@@ -112,3 +115,25 @@ def test_the_default_template_of_another_library_does_not_travel_along(monkeypat
     monkeypatch.setattr(pio.templates, "default", "plotly_dark")
     assert "plotly_dark" not in str(every_figure(5)["lifetimes"].layout.template.layout.font.color)
     assert len(every_figure(5)["lifetimes"].to_json()) < 6_000
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_its_numbers_come_as_csv(name):
+    rows = list(csv.reader(io.StringIO(figure_csv(FIGURES[name]))))
+    assert len(rows) > 1 and len({len(row) for row in rows}) == 1
+
+
+def test_a_map_and_lines_come_back_from_their_csv():
+    weights = attention(12, window=4)
+    rows = list(csv.reader(io.StringIO(figure_csv(figures.attention_map(weights, labels(12))))))
+    back = np.array([[float(cell) if cell else np.nan for cell in row[1:]] for row in rows[1:]])
+    np.testing.assert_allclose(back, weights, atol=1e-6)
+    assert len(rows[0]) == 13 and rows[0][1].startswith("0")
+    values = np.array([0.5, np.nan, 2.0])
+    rows = list(csv.reader(io.StringIO(figure_csv(figures.series_lines([("<A>", "a", values)], y_title="loss")))))
+    assert rows == [["", "<A>"], ["0", "0.5"], ["1", ""], ["2", "2.0"]]
+
+
+def test_bars_come_by_their_names():
+    rows = list(csv.reader(io.StringIO(figure_csv(bars(["full", "a & b"], [1.5, 2.0], unit="x", axis="y")))))
+    assert rows == [["", "value 1"], ["full", "1.5"], ["a & b", "2.0"]]
