@@ -31,17 +31,25 @@ def answer(arguments: argparse.Namespace) -> dict[str, Any]:
     more = {"tokens": arguments.tokens, "batch": arguments.batch, "dtype": dtype, "storage": storage}
     ask = ask_for(policy, shape, arguments.prompt_tokens, **more)
     bill = account(shape, ask)
-    for note in (*shape.notes, *doubts(policy, storage, shape)):
+    whole = Ask(arguments.tokens, arguments.batch, dtype, storage)
+    for note in (*shape.notes, *doubts(policy, storage, shape), *unlike_engines(whole, dtype or shape.dtype)):
         print(note, file=sys.stderr)
-    plain = Ask(arguments.tokens, arguments.batch, dtype)
     return {
         "bytes": bill.bytes,
         "size": both(bill.bytes),
         "growth_bytes_per_token": growth_bytes(shape, ask),
         "groups": [{"layers": row.layers, "kind": row.kind, "bytes": row.bytes} for row in bill.rows],
         "formula": bill.formula,
-        "allocated_without_policy": {name: engine.bytes(shape, plain) for name, engine in ENGINES.items()},
+        "allocated_without_policy": {name: engine.bytes(shape, whole) for name, engine in ENGINES.items()},
     }
+
+
+def unlike_engines(ask: Ask, dtype: str) -> list[str]:
+    """A sentence about the engines that have no such storage."""
+    names = [name for name, engine in ENGINES.items() if not engine.stores(ask)]
+    if not names:
+        return []
+    return [f"In allocated_without_policy, {', '.join(names)} hold {dtype}: no {ask.storage.name()} there."]
 
 
 def check(arguments: argparse.Namespace) -> None:
@@ -89,6 +97,12 @@ def config_words(raw: bytes) -> str:
 
 def add_options(command: argparse.ArgumentParser, whole: Any) -> None:
     """The options of the command; ``whole`` reads a whole number."""
+    command.epilog = (
+        "bytes is the payload. growth_bytes_per_token is what one more token adds at this length; it is negative where "
+        "coded storage (int4 and the like) codes a run of exact keys, or lets a block go, at that "
+        "token. allocated_without_policy is what engines set aside with every token kept: llama_cpp in q8_0 or q4_0 where --storage says so, otherwise in "
+        "numbers of --dtype."
+    )
     which = command.add_mutually_exclusive_group(required=True)
     which.add_argument("--model", metavar="NAME", help="a model of the table, such as Llama-3.1-8B")
     which.add_argument("--config", metavar="FILE", help="any model's config.json; - reads standard input")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kvviz.memory import formulas
-from kvviz.memory.fields import MOST_LAYERS, Fields, parsed, shown
+from kvviz.memory.fields import MOST_LAYERS, NAMES, Fields, parsed, shown
 from kvviz.memory.layers import kinds_of, window_of
 from kvviz.memory.shape import NUMBER_BYTES, Group, Shape, number_format
 
@@ -21,6 +22,18 @@ NOT_UNDERSTOOD = (
     *("num_key_value_heads_per_layer", "indexer_compress_ratio", "rwkv_head_size", "time_step_rank"),
     *("attention_window_size", "is_encoder_decoder", "per_layer_config", "indexer_head_dim", "kv_sharing_modes"),
 )
+UNLESS_LISTED = ("full_attn_idxs", "conv_L_cache")  # LFM2; layer_types says which layers have a convolution instead
+ENCODERS = (
+    *("albert", "bert", "big_bird", "camembert", "convbert", "deberta", "deberta-v2", "distilbert", "electra", "ernie"),
+    *("esm", "eurobert", "funnel", "layoutlm", "layoutlmv2", "layoutlmv3", "longformer", "megatron-bert", "mobilebert"),
+    *("modernbert", "mpnet", "mra", "nezha", "nomic_bert", "nystromformer", "roberta", "roberta-prelayernorm"),
+    *("roformer", "squeezebert", "vit", "xlm-roberta", "xlm-roberta-xl", "xmod", "yoso"),
+)
+# a name of KV heads that is not known: it speaks of KV or of groups, and of a number or of heads
+KV_WORDS, NUMBER_WORDS = re.compile("kv|key_value|group|gqa"), re.compile("head|num|gqa|(^|_)n_")
+# such names that mean something else: routing, norms, convolutions, states
+HARMLESS = re.compile("shared_layers|expert|rout|moe|norm|conv|ssm|mamba|(^|_)code|linear")
+HARMLESS_NAMES = ("n_group", "n_groups", "num_group", "num_groups", "num_hidden_groups", "kv_channels")
 
 
 def read_config(text: str, name: str = "your config") -> Shape:
@@ -32,12 +45,14 @@ def shape_of(config: Mapping[str, Any], name: str) -> Shape:
     """The same from a JSON object that was read already."""
     fields, notes = Fields(text_part(config)), list[str]()
     refuse_unknown(fields)
-    family = fields.word("model_type")
+    family = family_of(fields)
     layers = fields.needed("layers", MOST_LAYERS)
     dtype = dtype_of(config, fields, notes)
     sizes = Sizes.read(fields, family, NUMBER_BYTES[dtype])
     kinds = kinds_of(fields, layers, family, notes)
-    stored = layers - (fields.whole("num_kv_shared_layers", layers, 0) or 0)
+    stored = layers - (fields.whole("num_kv_shared_layers", least=0) or 0)
+    if stored < 1:
+        raise ValueError(f"The field num_kv_shared_layers={layers - stored} leaves none of {layers} layers a cache.")
     if stored < layers:
         notes.append(f"The last {layers - stored} layers read the cache of earlier ones and hold nothing themselves.")
     if fields.whole("num_nextn_predict_layers", MOST_LAYERS, 0):
@@ -61,16 +76,36 @@ def text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return config
 
 
+def family_of(fields: Fields) -> str:
+    """The model type; refused where it stands for layers that no field describes, or for no cache at all."""
+    family = fields.word("model_type")
+    if family in ENCODERS and not fields.flag("is_decoder"):
+        raise ValueError(f"The field model_type={shown(family)} names an encoder, which has no KV cache to count.")
+    if family.startswith("longcat_flash"):
+        raise ValueError(f"The field model_type={shown(family)} stands for two attentions a layer; kvviz counts one.")
+    return family
+
+
+def is_said(value: Any) -> bool:
+    return value not in (None, False, 0, [], {}, "")
+
+
 def refuse_unknown(fields: Fields) -> None:
-    for name in NOT_UNDERSTOOD:
-        if fields.get(name) not in (None, False, 0, [], {}, ""):
+    for name in NOT_UNDERSTOOD if is_said(fields.get("layer_types")) else (*NOT_UNDERSTOOD, *UNLESS_LISTED):
+        if is_said(fields.get(name)):
             raise ValueError(f"The field {name} changes what the cache holds in a way kvviz has no formula for.")
     if fields.get("q_lora_rank") is not None and fields.get("kv_lora_rank") is None:
         raise ValueError("The config has q_lora_rank but no kv_lora_rank: a compressed attention without its width.")
     if fields.get("index_head_dim") is not None and fields.get("kv_lora_rank") is None:
         raise ValueError("The field index_head_dim is understood beside kv_lora_rank only.")
-    for kind in fields.get("attn_type_list") if isinstance(fields.get("attn_type_list"), list) else []:
-        if kind != 1:
+    if (is_latent := fields.flag("use_mla")) is not None and is_latent != (fields.get("kv_lora_rank") is not None):
+        beside = "no kv_lora_rank" if is_latent else "a kv_lora_rank"
+        raise ValueError(f"The config has use_mla={shown(is_latent)} and {beside}; leave only what holds.")
+    kinds = fields.get("attn_type_list")
+    if not isinstance(kinds, (list, type(None))):
+        raise ValueError(f"The field attn_type_list={shown(kinds)} must be a list of numbers, one a layer.")
+    for kind in kinds or []:
+        if type(kind) is not int or kind != 1:
             raise ValueError(f"The field attn_type_list names {shown(kind)}; kvviz knows 1, full attention.")
 
 
@@ -104,7 +139,8 @@ class Sizes:
         heads = fields.needed("heads", WIDEST)
         kv_heads = kv_heads_of(fields, heads, family)
         if heads % kv_heads:
-            raise ValueError(f"The field num_key_value_heads={kv_heads} must divide the {heads} query heads.")
+            name = next((name for name in NAMES["kv_heads"] if fields.get(name) is not None), NAMES["kv_heads"][0])
+            raise ValueError(f"The field {name}={kv_heads} must divide the {heads} query heads.")
         value = fields.whole("v_head_dim", WIDEST)
         width = fields.any_of("head_width", WIDEST) or derived_width(fields, heads, value)
         return cls(fields, heads, kv_heads, width, value or width, item_bytes, window_of(fields))
@@ -160,12 +196,37 @@ class Sizes:
 def kv_heads_of(fields: Fields, heads: int, family: str) -> int:
     """KV heads: named, one (Falcon's multi_query), or as many as query heads where nothing is said."""
     if fields.flag("new_decoder_architecture"):
-        return fields.any_of("kv_heads", WIDEST) or heads
+        return named_kv_heads(fields) or heads
     if fields.flag("multi_query", family in ("falcon", "gpt_bigcode") or None):
         return 1  # Falcon's num_kv_heads says 71 here and means nothing
+    for switch, name in (
+        ("multi_query_attention", "multi_query_group_num"),
+        ("group_query_attention", "num_query_groups"),
+    ):
+        if fields.flag(switch) is False:  # then the number beside it says nothing
+            fields = Fields({key: value for key, value in fields.values.items() if key != name})
     if fields.flag("multi_query_attention"):
-        return fields.whole("multi_query_group_num", WIDEST) or 1
-    return fields.any_of("kv_heads", WIDEST) or heads
+        return fields.any_of("kv_heads", WIDEST) or 1
+    return named_kv_heads(fields) or heads
+
+
+def named_kv_heads(fields: Fields) -> int | None:
+    """KV heads by any known name; refused where only an unknown name speaks of them."""
+    number = fields.any_of("kv_heads", WIDEST)
+    if number is None and fields.get("kv_lora_rank") is None:
+        for name, value in fields.values.items():
+            if is_said(value) and may_mean_kv_heads(name.lower()):
+                raise ValueError(
+                    f"The field {shown(name)} may say how many KV heads there are, in a spelling kvviz does not know; "
+                    "add num_key_value_heads."
+                )
+    return number
+
+
+def may_mean_kv_heads(name: str) -> bool:
+    if name in HARMLESS_NAMES or HARMLESS.search(name):
+        return False
+    return bool(KV_WORDS.search(name) and NUMBER_WORDS.search(name))
 
 
 def derived_width(fields: Fields, heads: int, value: int | None) -> int:

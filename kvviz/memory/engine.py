@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from kvviz.memory import formulas
 from kvviz.memory.account import Ask, Kept, bytes_of
 from kvviz.memory.shape import Group, Shape
+from kvviz.memory.stored import Blocks
+from kvviz.storage import Native
 
 PAGE = 16
 
@@ -19,15 +21,20 @@ class Engine:
     title: str
     rule: str
     cells: Callable[[Group, Ask], int]
+    has_blocks: bool = False  # it can store q8_0 and q4_0
 
     def bytes(self, shape: Shape, ask: Ask) -> int:
-        """Bytes set aside; policies play no part, these engines keep every token."""
+        """Bytes set aside; policies play no part, these engines keep every token. Storage does where they have it."""
 
         def keep(group: Group, tokens: int) -> list[Kept]:
             cells = self.cells(group, ask)
             return [Kept(group.layers, cells, seen=cells)]
 
-        return bytes_of(shape, replace(ask, keeping=keep))
+        return bytes_of(shape, replace(ask, keeping=keep, storage=ask.storage if self.stores(ask) else Native()))
+
+    def stores(self, ask: Ask) -> bool:
+        """Whether the engine has this storage; it fills its cells with plain numbers where it has not."""
+        return isinstance(ask.storage, Native) or (self.has_blocks and isinstance(ask.storage, Blocks))
 
 
 def full_pages(group: Group, ask: Ask) -> int:
@@ -62,5 +69,6 @@ ENGINES = {
         "llama.cpp cells",
         "full layers: tokens rounded up to 256 cells; sliding layers: window + 512 new tokens, rounded up to 256",
         llama_cells,
+        has_blocks=True,
     ),
 }

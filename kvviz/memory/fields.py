@@ -14,7 +14,10 @@ NAMES = {
     "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
     "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
     "hidden": ("hidden_size", "n_embd", "d_model", "dim"),
-    "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv"),
+    "kv_heads": (
+        *("num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads", "n_kv_head", "kv_n_heads"),
+        *("num_query_groups", "num_attention_groups", "multi_query_group_num"),
+    ),
     "head_width": ("head_dim", "kv_channels"),
     "longest": ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"),
     "window": ("sliding_window", "sliding_window_size", "window_size"),
@@ -85,7 +88,7 @@ class Fields:
         if not isinstance(value, list) or len(value) != length:
             raise ValueError(f"The field {name} must be a list of {length} entries, one a layer.")
         for entry in value:
-            if isinstance(entry, (list, dict, float)) or entry not in choices:
+            if isinstance(entry, (list, dict, float, bool)) or entry not in choices:
                 known = ", ".join(map(str, choices))
                 raise ValueError(f"The field {name} names {shown(entry)}, which kvviz does not know; it knows {known}.")
         return [choices[entry] for entry in value]

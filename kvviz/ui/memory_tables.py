@@ -65,7 +65,10 @@ def source_words(chosen: Chosen) -> str:
 
 def head_words(chosen: Chosen) -> str:
     """How many heads are cached, or how wide a latent is, against ordinary multi-head attention."""
-    shape, group = chosen.whole_shape, max(chosen.whole_shape.groups, key=lambda group: group.row_numbers)
+    shape = chosen.whole_shape
+    if not shape.groups:
+        return "No layer holds a cache of its own."
+    group = max(shape.groups, key=lambda group: group.row_numbers)
     ordinary = 2 * shape.query_heads * shape.head_width
     if group.kind == "mla":
         sizes = f"{group.key_width - group.rope} + {group.rope} = {group.key_width} numbers"

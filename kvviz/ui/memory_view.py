@@ -86,11 +86,11 @@ def boxes(chosen: Chosen, found: Sequence[Bill]) -> go.Figure:
 def box(title: str, row: Row, chosen: Chosen) -> Box:
     """A row of a bill as a box; with coded storage the depth is the mean of its entries."""
     heads = row.kv_heads
-    depth = row.bytes / (max(1, row.entries) * row.layers * heads * chosen.batch)
+    depth = row.bytes / (max(1, row.entries) * max(1, row.layers) * max(1, heads) * chosen.batch)
     words = (f"{row.entries:,} tokens", heads_words(row), f"{depth:,.4g} B")
     times = f" × {chosen.batch:,}" if chosen.batch > 1 else ""  # sequences, which the other figure's title names
     below = f"× {row.layers} {'layer' if row.layers == 1 else 'layers'}{times} = {binary(row.bytes)}"
-    return Box(short(title), max(1, row.entries), heads, depth, words, below)
+    return Box(short(title), max(1, row.entries), heads, depth or 1.0, words, below)
 
 
 def heads_words(row: Row) -> str:

@@ -51,6 +51,39 @@ def test_policy_storage_batch_dtype_and_gpus(capsys: pytest.CaptureFixture[str])
     assert late["bytes"] == (64 + 96) * 131_072
 
 
+def test_block_storage_fills_the_cells_of_the_engine_that_has_it(capsys: pytest.CaptureFixture[str]) -> None:
+    from kvviz.__main__ import main
+
+    model = ("memory", "--model", "gpt-oss-20b", "--tokens", "8192")
+    plain = answer(capsys, *model)
+    assert plain["allocated_without_policy"]["llama_cpp"] == 220_200_960
+    assert main([*model, "--storage", "q8_0", "--json"]) == 0
+    captured = capsys.readouterr()
+    row = json.loads(captured.out)
+    assert row["bytes"] == 108_625_920
+    assert row["allocated_without_policy"]["llama_cpp"] == 220_200_960 // 2 * 34 // 32
+    pages = ("paged", "paged_windows")
+    assert all(row["allocated_without_policy"][name] == plain["allocated_without_policy"][name] for name in pages)
+    assert "paged, paged_windows hold bfloat16: no q8_0 there." in captured.err
+    assert main([*model, "--storage", "int4", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["allocated_without_policy"] == plain["allocated_without_policy"]
+    assert "paged, paged_windows, llama_cpp hold bfloat16: no int4" in captured.err
+
+
+def test_the_help_says_that_growth_may_be_negative(capsys: pytest.CaptureFixture[str]) -> None:
+    from kvviz.__main__ import main
+
+    with pytest.raises(SystemExit):
+        main(["memory", "--help"])
+    assert "it is negative where coded storage" in " ".join(capsys.readouterr().out.split())
+    growths = [
+        answer(capsys, "memory", "--model", "Llama-3.1-8B", "--tokens", str(tokens), "--storage", "int4")
+        for tokens in range(240, 260)
+    ]
+    assert min(row["growth_bytes_per_token"] for row in growths) < 0
+
+
 def test_notes_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     from kvviz.__main__ import main
 

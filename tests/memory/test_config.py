@@ -124,6 +124,70 @@ def test_the_config_of_a_running_model_gives_the_bytes_of_its_tensors(name: str)
         assert bytes_at(model, tokens, dtype="float64") == held
 
 
+KV_NAMES = ("n_head_kv", "n_kv_heads", "n_kv_head", "kv_n_heads", "num_query_groups", "num_attention_groups")
+
+
+@pytest.mark.parametrize("name", [*KV_NAMES, "multi_query_group_num"])
+def test_kv_heads_by_any_of_their_names(name: str) -> None:
+    assert bytes_at(shape(dim=4096, n_layers=32, n_heads=32, **{name: 8}), 1) == 32 * 2 * 8 * 128 * 2
+    with pytest.raises(ValueError, match=f"The field {name}=3 must divide the 8 query heads"):
+        shape(**PLAIN, **{name: 3})
+
+
+def test_groups_that_are_switched_off_say_nothing() -> None:
+    assert shape(**PLAIN, multi_query_attention=False, multi_query_group_num=1).groups[0].kv_heads == 8
+    assert shape(**PLAIN, multi_query_attention=True, multi_query_group_num=2).groups[0].kv_heads == 2
+    assert shape(**PLAIN, multi_query_attention=True).groups[0].kv_heads == 1
+    assert shape(**PLAIN, group_query_attention=False, num_query_groups=1).groups[0].kv_heads == 8
+
+
+UNKNOWN_KV = ("num_key_value_groups", "num_kv_groups", "kv_head_count", "n_gqa_groups", "NumKVHeads", "gqa_ratio")
+UNKNOWN_KV += ("swa_num_key_value_heads", "decoder_attention_num_groups")
+
+
+@pytest.mark.parametrize("name", UNKNOWN_KV)
+def test_a_name_that_may_mean_kv_heads_is_not_passed_over(name: str) -> None:
+    with pytest.raises(ValueError, match=f'The field "{name}" may say how many KV heads there are') as refused:
+        shape(**PLAIN, **{name: 4})
+    assert str(refused.value).endswith("add num_key_value_heads.")
+    assert shape(**PLAIN, **{name: 4}, num_key_value_heads=2).groups[0].kv_heads == 2
+    assert shape(**PLAIN, **{name: None}).groups[0].kv_heads == 8
+
+
+HARMLESS = (
+    "use_cache",
+    "n_group",
+    "topk_group",
+    "num_groups",
+    "norm_num_groups",
+    "mamba_n_groups",
+    "qkv_bias",
+    "clip_qkv",
+)
+HARMLESS += ("num_expert_groups", "num_conv_pos_embedding_groups", "attention_group_size", "layer_group_size")
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_names_that_only_look_like_kv_heads_are_accepted(name: str) -> None:
+    assert shape(**PLAIN, **{name: 1}).groups[0].kv_heads == 8
+
+
+def test_widths_and_sharing_do_not_look_like_kv_heads() -> None:
+    assert shape(**PLAIN, kv_channels=64, num_kv_shared_layers=2).layers == 10
+
+
+def test_latent_attention_may_be_said_twice() -> None:
+    assert bytes_at(mla(78, use_mla=True), 1) == 89_856 and shape(**PLAIN, use_mla=False).groups[0].kind == "full"
+
+
+def test_what_layer_types_says_needs_no_list_of_full_layers() -> None:
+    assert windows({**PLAIN, "layer_types": repeat("F", 12), "full_attn_idxs": list(range(12))}) == [None] * 12
+
+
+def test_an_encoder_s_layers_as_a_decoder_have_a_cache() -> None:
+    assert shape(**PLAIN, model_type="bert", is_decoder=True).layers == 12
+
+
 REFUSED = [
     (DEEPSEEK_V4, "compress_ratios"),
     ({**PLAIN, "q_lora_rank": 1024}, "q_lora_rank but no kv_lora_rank"),
@@ -151,6 +215,18 @@ REFUSED = [
     ({"text_config": "llama"}, 'text_config="llama" must be an object'),
     ({**WINDOW, "use_sliding_window": "false"}, 'use_sliding_window="false" must be true or false'),
     ({**PLAIN, "model_type": 7}, "model_type=7 must be a word"),
+    ({**PLAIN, "full_attn_idxs": [2, 5]}, "full_attn_idxs"),
+    ({**PLAIN, "full_attn_idxs": [], "conv_L_cache": 3}, "conv_L_cache"),
+    ({**PLAIN, "kv_lora_rank": 64, "qk_rope_head_dim": 8, "use_mla": False}, "use_mla=false and a kv_lora_rank"),
+    ({**PLAIN, "use_mla": True}, "use_mla=true and no kv_lora_rank"),
+    ({**PLAIN, "model_type": "longcat_flash", "kv_lora_rank": 64}, 'model_type="longcat_flash" stands for two'),
+    ({**PLAIN, "model_type": "bert"}, 'model_type="bert" names an encoder, which has no KV cache to count'),
+    ({**PLAIN, "attn_type_list": 0}, "attn_type_list=0 must be a list"),
+    ({**PLAIN, "attn_type_list": "01"}, 'attn_type_list="01" must be a list'),
+    ({**PLAIN, "attn_type_list": [True] * 12}, "attn_type_list names true"),
+    ({**PLAIN, "num_kv_shared_layers": 12}, "num_kv_shared_layers=12 leaves none of 12 layers a cache"),
+    ({**PLAIN, "num_kv_shared_layers": 13}, "num_kv_shared_layers=13 leaves none of 12 layers a cache"),
+    ({**WINDOW, "hybrid_layer_pattern": [True, False] * 6}, "hybrid_layer_pattern names true"),
 ]
 
 

@@ -10,7 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from kvviz.memory import PRESETS
-from kvviz.ui import memory_runs, runs
+from kvviz.memory.shape import Shape
+from kvviz.ui import memory_controls, memory_runs, runs
 from kvviz.ui.memory_looks import MEMORY_DEFAULTS, PASTE, UPLOAD
 from kvviz.ui.memory_tables import IDEAS
 from kvviz.ui.state import View, view_from_query
@@ -143,6 +144,7 @@ HOSTILE: list[Any] = [
     '{"num_hidden_layers": 1e999}',
     "NaN",
     json.dumps(DEEPSEEK_V4),
+    '{"num_hidden_layers":4,"num_attention_heads":8,"hidden_size":512,"num_kv_shared_layers":4}',
     "$x$ <b>",
     "0",
 ]
@@ -156,6 +158,12 @@ def test_a_hostile_config_is_one_sentence(config: str) -> None:
     checked(at).text_area(key="mem_config").input(config)
     checked(at)
     assert len(at.error) == 1 and "The last model is shown." in said(at) and numbers(at) == before
+
+
+def test_a_model_without_a_cache_of_its_own_has_its_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_controls, "preset", lambda name: Shape("nothing", (), 8, 64))
+    at = opened(**FULL)
+    assert "nothing at 131,072 tokens: 0 B" in headline(at) and "No layer holds a cache of its own." in said(at)
 
 
 def test_an_upload_is_read_like_a_paste() -> None:
