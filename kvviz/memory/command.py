@@ -100,8 +100,8 @@ def add_options(command: argparse.ArgumentParser, whole: Any) -> None:
     command.epilog = (
         "bytes is the payload. growth_bytes_per_token is what one more token adds at this length; it is negative where "
         "coded storage (int4 and the like) codes a run of exact keys, or lets a block go, at that "
-        "token. allocated_without_policy is what engines set aside with every token kept: llama_cpp in q8_0 or q4_0 where --storage says so, otherwise in "
-        "numbers of --dtype."
+        "token. allocated_without_policy is what engines set aside with every token kept: "
+        "llama_cpp in q8_0 or q4_0 where --storage says so, otherwise in numbers of --dtype."
     )
     which = command.add_mutually_exclusive_group(required=True)
     which.add_argument("--model", metavar="NAME", help="a model of the table, such as Llama-3.1-8B")
