@@ -42,6 +42,7 @@ ROTARY = tuple(name for name in NAMES if name != "gpt2")
 
 
 @cache
+@torch.inference_mode(False)  # the first caller may be inside it, and such weights could take part in no gradient
 def tiny(name: str) -> PreTrainedModel:
     torch.manual_seed(7)
     model = AutoModelForCausalLM.from_config(deepcopy(CONFIGS[name])).double().eval().requires_grad_(False)
@@ -58,6 +59,7 @@ def some_ids(count: int, seed: int = 0) -> torch.Tensor:
 
 
 @cache
+@torch.inference_mode(False)
 def stock(name: str) -> PreTrainedModel:
     """The same weights with the library's own eager attention."""
     model = AutoModelForCausalLM.from_config(deepcopy(CONFIGS[name])).double().eval().requires_grad_(False)
