@@ -69,7 +69,7 @@ def report(browser: Browser, address: str) -> None:
             )
         page.close()
     for name in PAGES:
-        for tokens in (256, 512, 1024):
+        for tokens in (256, 512):
             size = payload(browser, f"{address}/{name}?text=language-reference&tokens={tokens}")
             print(f"{name or 'Start':9} {tokens:4} tokens: {size / 1e6:.2f} MB")
 
