@@ -17,8 +17,8 @@ from kvviz.coding import Coding
 from kvviz.plan import STILL_THERE, BlockPlan, PlanContext
 from kvviz.policies import Policy
 
-# Weights (H, G, r, m) of some rows: (rows, slots alive (H, m), their positions (H, m), which a row sees (H, r, m)).
-Weigh = Callable[[slice, Tensor, Tensor, Tensor], Tensor]
+# Weights (H, G, r, m) of some rows: (rows, slots alive (H, m), their positions (H, m), which a row sees; None = all).
+Weigh = Callable[[slice, Tensor, Tensor, Tensor | None], Tensor]
 # From some row of the block on, keys are seen coded: (heads (e,), slots (e, residual), the first such row).
 Recode = Callable[[Tensor, Tensor, int], None]
 
@@ -43,7 +43,7 @@ class Walk:
         """Walk ``rows`` rows from position ``start`` on; fills ``weights`` (H, G, R, K) and returns who left when."""
         carried = self.positions.shape[1]
         new = torch.arange(start, start + rows, device=self.positions.device).expand(self.kv_heads, -1)
-        step = Step(torch.cat([self.positions, new], 1), carried)
+        step = Step(torch.cat([self.positions, new], 1), carried, self.policy.decides_after)
         self.make_room(weights, carried)
         if self.coder is not None:
             self.coder.begin(rows)
@@ -136,8 +136,9 @@ class Walk:
     def attend(self, step: Step, start: int, part: slice, weigh: Weigh, weights: Tensor) -> None:
         """Compute the weights of some rows over the slots alive, and remember what the slots received."""
         assert self.received is not None and self.rows is not None
-        queries = torch.arange(start + part.start, start + part.stop, device=step.held.device)
-        visible = (step.held[:, None] <= queries[:, None]) & step.is_seen(self.window, queries)
+        # a single row sees all that is alive, unless the model's own window has closed over some of it
+        is_all = part.stop - part.start == 1 and self.window is None
+        visible = None if is_all else step.visible(start + part.start, start + part.stop, self.window)
         mine = weigh(part, step.alive, step.held, visible)  # (H, G, r, m)
         slots = step.alive[:, None, None].expand(mine.shape)
         weights[:, :, part].scatter_(-1, slots, mine)
@@ -152,7 +153,7 @@ class Walk:
 
         ``row`` is the first row of the block whose attention is not known yet.
         """
-        is_within = torch.ones_like(step.held, dtype=torch.bool)
+        is_within: Tensor | None = None
         if not is_after and self.window is not None and newest >= self.window:
             is_within = step.held > newest - self.window
             shared = int((~is_within).sum(1).min())  # every head can spare as many of its oldest slots
@@ -162,6 +163,7 @@ class Walk:
                 step.drop(keep, newest, newest)
                 is_within = is_within[:, shared:]
             step.mark(~is_within, newest, newest)
+            is_within = None if bool(is_within.all()) else is_within
         limit = self.limit(newest)
         if self.policy.decides_after is not is_after or limit is None or step.alive.shape[1] <= limit:
             return
@@ -169,44 +171,51 @@ class Walk:
         known = min(self.policy.observes, newest + is_after)
         seen = {"received": self.received.gather(1, step.alive), "rows": self.rows_seen(step.alive, row, known)}
         keep = self.policy.keep(self.context.view(step.held, newest, self.layer_axis, self.head_axis, limit, **seen))
-        # the window may have taken one from some heads only: it makes room for the newcomer there
-        keep = torch.where(is_within.all(1, keepdim=True), keep, is_within)
+        if is_within is not None:  # the window took one from some heads only: it makes room for the newcomer there
+            keep = torch.where(is_within.all(1, keepdim=True), keep, is_within)
         step.drop(keep, newest + is_after, newest)
 
 
 class Step:
     """The slots of one block while it is walked: which are alive, and when the others left."""
 
-    def __init__(self, positions: Tensor, carried: int):
+    def __init__(self, positions: Tensor, carried: int, is_after: bool):
         self.positions = positions  # (H, K)
         self.leaves_at = torch.full_like(positions, STILL_THERE)
-        self.gone_at = self.leaves_at.clone()  # differs where a policy decides after its token has attended
+        # one record for both, but where a policy decides after its token has attended
+        self.gone_at = self.leaves_at.clone() if is_after else self.leaves_at
         self.count = carried  # slots taken so far, alive or not
-        self.alive = torch.arange(carried, device=positions.device).expand(len(positions), -1)
+        self.numbers = torch.arange(positions.shape[1], device=positions.device).expand(len(positions), -1)
+        self.alive = self.numbers[:, :carried]
         self.held = positions[:, :carried]
 
     def append(self, count: int) -> None:
         """The next ``count`` tokens of the block take slots."""
         if not count:
             return
-        new = torch.arange(self.count, self.count + count, device=self.alive.device)
-        self.alive = torch.cat([self.alive, new.expand(len(self.alive), -1)], 1)
-        self.held = torch.cat([self.held, self.positions[:, self.count : self.count + count]], 1)
+        new = slice(self.count, self.count + count)
+        self.alive = torch.cat([self.alive, self.numbers[:, new]], 1)
+        self.held = torch.cat([self.held, self.positions[:, new]], 1)
         self.count += count
 
-    def is_seen(self, window: int | None, queries: Tensor) -> Tensor:
-        """Whether the model's own window reaches each slot alive from each query, broadcast to (H, r, m)."""
-        return self.held[:, None] > queries[:, None] - (window or STILL_THERE)
+    def visible(self, first: int, end: int, window: int | None) -> Tensor:
+        """Which slots alive each of the queries from ``first`` up to ``end`` sees, (H, r, m)."""
+        queries = torch.arange(first, end, device=self.held.device)[:, None]
+        seen = self.held[:, None] <= queries
+        return seen if window is None else seen & (self.held[:, None] > queries - window)
 
     def mark(self, gone: Tensor, leaves_at: int, gone_at: int) -> None:
         """Write down that these of the alive slots, (H, m) bool, leave."""
-        for record, when in ((self.leaves_at, leaves_at), (self.gone_at, gone_at)):
-            before = record.gather(1, self.alive)
-            record.scatter_(1, self.alive, torch.where(gone, before.clamp(max=when), before))
+        self.write(self.leaves_at, gone, leaves_at)
+        if self.gone_at is not self.leaves_at:
+            self.write(self.gone_at, gone, gone_at)
+
+    def write(self, record: Tensor, gone: Tensor, when: int) -> None:
+        before = record.gather(1, self.alive)
+        record.scatter_(1, self.alive, torch.where(gone, before.clamp(max=when), before))
 
     def drop(self, keep: Tensor, leaves_at: int, gone_at: int) -> None:
         """Empty the slots not kept, equally many in every head; ``keep`` (H, m)."""
         self.mark(~keep, leaves_at, gone_at)
-        count = int(keep[0].sum())
-        self.alive = self.alive[keep].view(len(keep), count)
-        self.held = self.held[keep].view(len(keep), count)
+        stay = keep.nonzero()[:, 1].view(len(keep), -1)
+        self.alive, self.held = self.alive.gather(1, stay), self.held.gather(1, stay)

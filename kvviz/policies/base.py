@@ -90,6 +90,8 @@ class Policy(Choice):
 
 def top(score: Tensor, count: int) -> Tensor:
     """The ``count`` highest scores of each row as a bool mask, (…, K) → (…, K); of equal scores the older leaves."""
+    if count == score.shape[-1] - 1:  # one leaves, as at every token: the first of the lowest is the oldest of them
+        return torch.ones_like(score, dtype=torch.bool).scatter_(-1, score.argmin(-1, keepdim=True), False)
     order = score.flip(-1).argsort(dim=-1, descending=True, stable=True)[..., :count]
     kept = torch.zeros_like(score, dtype=torch.bool)
     return kept.scatter_(-1, score.shape[-1] - 1 - order, True)
