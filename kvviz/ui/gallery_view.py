@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from kvviz.figures.attention import visibility
+from kvviz.measures.reach import reach
 from kvviz.patterns import Causal, Dilated, Global, Layered, Pattern, Sliding
 from kvviz.ui.drawn import drawn
 from kvviz.ui.page import show
@@ -55,12 +56,8 @@ def examples() -> list[Example]:
 
 
 def example(title: str, pattern: Pattern, remark: str) -> Example:
-    masks = [mask_of(pattern, layer) for layer in range(LAYERS)]
-    known = np.zeros(TOKENS, dtype=bool)
-    known[-1] = True
-    for mask in reversed(masks):  # from the top: whom do these positions read?
-        known = np.asarray(mask[known].any(axis=0))
-    return Example(title, pattern, remark, masks[0], int(masks[0].sum()), int(known.sum()))
+    mask, known = mask_of(pattern, 0), reach(pattern, LAYERS, TOKENS)[-1]
+    return Example(title, pattern, remark, mask, int(mask.sum()), int(known.sum()))
 
 
 def mask_of(pattern: Pattern, layer: int) -> NDArray[np.bool_]:
