@@ -6,7 +6,7 @@ from kvviz.figures.lifetimes import lifetimes
 from kvviz.ui import cache_view, start_view
 from kvviz.ui.drawn import drawn
 from kvviz.ui.page import open_page, prose, show
-from kvviz.ui.words import setup_words
+from kvviz.ui.words import side_words
 
 page = open_page("Start", "What does a language model still hold?", prose("start"))
 a, b = page.runs()
@@ -19,7 +19,7 @@ figure = drawn(
     role_of=cache_view.roles(a),
     count_from=a.count_from,
     prompt_tokens=a.trace.prompt_tokens,
-    title=f"A: {setup_words(a.trace.setup)} · layer {layer}, KV head {head}",
+    title=f"{side_words('A', a.trace.setup)} · layer {layer}, KV head {head}",
 )
 show(figure, "start", cache_view.lifetimes_csv(a, layer))
 for column, (name, value, beside) in zip(st.columns(3), start_view.cards(a, b), strict=True):

@@ -14,7 +14,6 @@ from kvviz.experiment import Setup
 from kvviz.patterns import Causal
 from kvviz.plan import BlockPlan
 from kvviz.storage import Quantised
-from kvviz.stores import gather_slots
 
 if TYPE_CHECKING:
     from kvviz.engine import Pass
@@ -64,15 +63,13 @@ class Rows:
         shape = (heads, query.shape[1] // heads, query.shape[2], slots)
         self.weights = torch.zeros(shape, dtype=dtype, device=key.device)
 
-    def weigh(self, part: slice, alive: Tensor, held: Tensor, present: Tensor | None) -> Tensor:
-        """Weights (H, G, r, m) of some rows over the slots alive (H, m); a row has the ``present`` ones (H, r, m)."""
-        pattern = self.run.setup.pattern
-        if present is None and (self.raw is None or not isinstance(pattern, Causal)):
-            present = torch.ones_like(held[:, None], dtype=torch.bool)
-        visible = present
-        if present is not None and not isinstance(pattern, Causal):
-            visible = present & pattern.sees(self.run.queries[part, None], held[:, None], self.layer, self.run.heads)
-        return attention.weights_of(self.scores(part, alive, held, present), visible, self.rule)
+    def weigh(self, part: slice, positions: Tensor, present: Tensor) -> Tensor:
+        """Weights (H, G, r, K) of some rows over the slots at these positions (H, K), ``present`` or not (H, r, K)."""
+        pattern, visible = self.run.setup.pattern, present
+        if not isinstance(pattern, Causal):
+            queries = self.run.queries[part, None]
+            visible = present & pattern.sees(queries, positions[:, None], self.layer, self.run.heads)
+        return attention.weights_of(self.scores(part, positions, present), visible, self.rule)
 
     def recode(self, heads: Tensor, slots: Tensor, row: int) -> None:
         """From ``row`` on these keys, (e,) heads and (e, residual) slots, are seen coded."""
@@ -87,14 +84,11 @@ class Rows:
         for head, picked, key in zip(heads.tolist(), slots, keys, strict=True):
             self.raw[head, :, row:, picked] = query[head, :, row:] @ key.T * self.rule.scaling
 
-    def scores(self, part: slice, alive: Tensor, held: Tensor, present: Tensor | None) -> Tensor:
+    def scores(self, part: slice, positions: Tensor, present: Tensor) -> Tensor:
         if self.raw is not None:
-            rows = self.raw[:, :, part]
-            return rows.gather(-1, alive[:, None, None].expand(*rows.shape[:3], -1))
-        assert present is not None
-        key = gather_slots(self.key, alive)
-        shift = shift_of(present, self.run.queries[part], held)
-        return attention.slot_scores(self.query[:, :, part], key, self.rule, shift, self.run.ropes[self.layer])
+            return self.raw[:, :, part]
+        shift = shift_of(present, self.run.queries[part], positions)
+        return attention.slot_scores(self.query[:, :, part], self.key, self.rule, shift, self.run.ropes[self.layer])
 
 
 def shift_of(present: Tensor, queries: Tensor, positions: Tensor) -> Tensor:

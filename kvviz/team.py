@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TypeVar
 
@@ -43,6 +44,20 @@ class Team:
             yield from self.pool.map(function, items)
         finally:  # the number of torch is one for the whole process
             torch.set_num_threads(self.cores)
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Torch stays on the calling thread: waking the others for products of a few rows takes longer than the products.
+
+    With torch's OpenMP the number belongs to each thread, so another run's products stay shared out.
+    """
+    cores = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(cores)
 
 
 class Watch:

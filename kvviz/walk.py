@@ -15,10 +15,11 @@ from torch.nn import functional as F
 
 from kvviz.coding import Coding
 from kvviz.plan import STILL_THERE, BlockPlan, PlanContext
-from kvviz.policies import Policy
+from kvviz.policies import Policy, Scored
+from kvviz.team import one_core
 
-# Weights (H, G, r, m) of some rows: (rows, slots alive (H, m), their positions (H, m), which a row sees; None = all).
-Weigh = Callable[[slice, Tensor, Tensor, Tensor | None], Tensor]
+# Weights (H, G, r, K) of some rows: (rows, positions of the slots (H, K), which of them a row can see (H, r, K)).
+Weigh = Callable[[slice, Tensor, Tensor], Tensor]
 # From some row of the block on, keys are seen coded: (heads (e,), slots (e, residual), the first such row).
 Recode = Callable[[Tensor, Tensor, int], None]
 
@@ -47,6 +48,14 @@ class Walk:
         self.make_room(weights, carried)
         if self.coder is not None:
             self.coder.begin(rows)
+        with one_core():  # products of one row are too small to share out
+            self.walk(step, start, rows, weigh, weights, recode)
+        self.positions = step.held()
+        survivors = None if step.is_whole else step.alive()
+        self.carry(survivors, rows)
+        return BlockPlan(step.positions, step.leaves_at, survivors, step.gone_at, self.codings(start, survivors))
+
+    def walk(self, step: Step, start: int, rows: int, weigh: Weigh, weights: Tensor, recode: Recode | None) -> None:
         row = 0
         while row < rows:
             step.append(1)
@@ -59,11 +68,6 @@ class Walk:
             if self.policy.decides_after:
                 self.evict(step, start + row - 1, row, is_after=True)
             self.code(step, start, slice(row - count, row), recode)
-        self.carry(step.alive, rows)
-        self.positions = step.held
-        is_whole = step.alive.shape[1] == step.positions.shape[1]
-        survivors = None if is_whole else step.alive
-        return BlockPlan(step.positions, step.leaves_at, survivors, step.gone_at, self.codings(start, survivors))
 
     def code(self, step: Step, start: int, part: slice, recode: Recode | None) -> None:
         """After each of these rows, code what has to be; only after the last of them keys may be."""
@@ -93,21 +97,23 @@ class Walk:
         if self.policy.observes:
             self.rows = F.pad(self.rows, (0, slots - carried, 0, rows))
 
-    def carry(self, alive: Tensor, rows: int) -> None:
-        """Keep the history of the slots alive for the next block."""
+    def carry(self, survivors: Tensor | None, rows: int) -> None:
+        """Keep the history of the slots that survive for the next block."""
         assert self.received is not None and self.rows is not None
-        self.received = self.received.gather(1, alive)
-        self.rows = self.rows_seen(alive, rows, self.policy.observes)
+        self.rows = self.rows[:, rows:]
+        if survivors is not None:
+            self.received = self.received.gather(1, survivors)
+            self.rows = self.rows.gather(2, survivors[:, None].expand(-1, self.policy.observes, -1))
 
-    def rows_seen(self, alive: Tensor, row: int, count: int) -> Tensor:
-        """The latest ``count`` rows before row ``row`` of the block, over the slots alive, (H, count, m)."""
+    def rows_seen(self, row: int, count: int) -> Tensor:
+        """The latest ``count`` rows before row ``row`` of the block, (H, count, K)."""
         assert self.rows is not None
         end = row + self.policy.observes
-        return self.rows[:, end - count : end].gather(2, alive[:, None].expand(-1, count, -1))
+        return self.rows[:, end - count : end]
 
     def quiet(self, step: Step, newest: int, rows_left: int) -> int:
         """How many rows from ``newest`` on can be taken together because nothing leaves between them."""
-        slots, count = step.alive.shape[1], 1
+        slots, count = step.count, 1
         if self.coder is not None:  # later rows see the keys that are coded after this one
             waiting = self.coder.waiting((step.positions <= newest) & (newest < step.gone_at))
             rows_left = min(rows_left, max(1, self.coder.storage.residual - waiting + 1))
@@ -134,46 +140,69 @@ class Walk:
         return self.policy.limit(self.context.moment(newest, self.layer))
 
     def attend(self, step: Step, start: int, part: slice, weigh: Weigh, weights: Tensor) -> None:
-        """Compute the weights of some rows over the slots alive, and remember what the slots received."""
+        """Compute the weights of some rows over the slots taken, and remember what the slots received."""
         assert self.received is not None and self.rows is not None
-        # a single row sees all that is alive, unless the model's own window has closed over some of it
-        is_all = part.stop - part.start == 1 and self.window is None
-        visible = None if is_all else step.visible(start + part.start, start + part.stop, self.window)
-        mine = weigh(part, step.alive, step.held, visible)  # (H, G, r, m)
-        slots = step.alive[:, None, None].expand(mine.shape)
-        weights[:, :, part].scatter_(-1, slots, mine)
+        visible = step.visible(start + part.start, start + part.stop, self.window)
+        mine = weigh(part, step.positions, visible)  # (H, G, r, K)
+        weights[:, :, part] = mine
         shared = mine.mean(1)  # a KV head's score is the mean over its group of query heads
-        self.received.scatter_add_(1, step.alive, shared.sum(1))
+        self.received += shared.sum(1)
         if self.policy.observes:
-            mine = self.rows[:, part.start + self.policy.observes : part.stop + self.policy.observes]
-            mine.scatter_(2, step.alive[:, None].expand(shared.shape), shared)
+            self.rows[:, part.start + self.policy.observes : part.stop + self.policy.observes] = shared
 
     def evict(self, step: Step, newest: int, row: int, is_after: bool) -> None:
         """Let go of what the model's own window no longer reaches, then of what the policy does not keep.
 
         ``row`` is the first row of the block whose attention is not known yet.
         """
-        is_within: Tensor | None = None
-        if not is_after and self.window is not None and newest >= self.window:
-            is_within = step.held > newest - self.window
-            shared = int((~is_within).sum(1).min())  # every head can spare as many of its oldest slots
-            if shared:
-                keep = torch.ones_like(is_within)
-                keep[:, :shared] = False
-                step.drop(keep, newest, newest)
-                is_within = is_within[:, shared:]
-            step.mark(~is_within, newest, newest)
-            is_within = None if bool(is_within.all()) else is_within
+        beyond = None if is_after else self.beyond_window(step, newest)
         limit = self.limit(newest)
-        if self.policy.decides_after is not is_after or limit is None or step.alive.shape[1] <= limit:
+        if self.policy.decides_after is not is_after or limit is None or step.count <= limit:
             return
+        if step.count == limit + 1 and isinstance(self.policy, Scored) and not is_after:
+            gone = self.lowest(step, newest, row, limit, beyond)
+        else:
+            gone = self.refused(step, newest, row, limit, beyond)
+        step.drop(gone, newest + is_after, newest)
+
+    def beyond_window(self, step: Step, newest: int) -> Tensor | None:
+        """Write down what leaves the model's own window; of it, (H, K) bool, what still takes slots, None if nothing.
+
+        Heads that hold different tokens lose them at different times, but all empty as many slots.
+        """
+        if self.window is None or newest < self.window:
+            return None
+        beyond = step.is_alive & (step.positions <= newest - self.window)
+        shared = int(beyond.sum(1).min())  # every head can spare as many of its oldest slots
+        if shared:
+            step.drop(step.alive()[:, :shared], newest, newest)
+            beyond &= step.is_alive
+        step.mark(beyond, newest, newest)
+        return beyond if bool(beyond.any()) else None
+
+    def lowest(self, step: Step, newest: int, row: int, limit: int, beyond: Tensor | None) -> Tensor:
+        """The slot of every head that leaves where one has to, (H, 1): of equal scores the first is the oldest."""
+        assert isinstance(self.policy, Scored) and self.received is not None
+        seen = {"received": self.received, "rows": self.rows_seen(row, min(self.policy.observes, newest))}
+        view = self.context.view(step.positions, newest, self.layer_axis, self.head_axis, limit, **seen)
+        score = self.policy.score(view).masked_fill(~step.is_alive, torch.inf)
+        if beyond is not None:  # where the window took one, it makes room for the newcomer
+            score = score.masked_fill(beyond, -torch.inf)
+        return score.argmin(1, keepdim=True)
+
+    def refused(self, step: Step, newest: int, row: int, limit: int, beyond: Tensor | None) -> Tensor:
+        """The slots that the policy does not keep, (H, n)."""
         assert self.received is not None
-        known = min(self.policy.observes, newest + is_after)
-        seen = {"received": self.received.gather(1, step.alive), "rows": self.rows_seen(step.alive, row, known)}
-        keep = self.policy.keep(self.context.view(step.held, newest, self.layer_axis, self.head_axis, limit, **seen))
-        if is_within is not None:  # the window took one from some heads only: it makes room for the newcomer there
-            keep = torch.where(is_within.all(1, keepdim=True), keep, is_within)
-        step.drop(keep, newest + is_after, newest)
+        alive = step.alive()
+        known = min(self.policy.observes, newest + self.policy.decides_after)
+        rows = self.rows_seen(row, known).gather(2, alive[:, None].expand(-1, known, -1))
+        seen = {"received": self.received.gather(1, alive), "rows": rows}
+        view = self.context.view(step.held(), newest, self.layer_axis, self.head_axis, limit, **seen)
+        keep = self.policy.keep(view)
+        if beyond is not None:
+            is_beyond = beyond.gather(1, alive)
+            keep = torch.where(is_beyond.any(1, keepdim=True), ~is_beyond, keep)
+        return alive[~keep].view(len(alive), -1)
 
 
 class Step:
@@ -184,38 +213,51 @@ class Step:
         self.leaves_at = torch.full_like(positions, STILL_THERE)
         # one record for both, but where a policy decides after its token has attended
         self.gone_at = self.leaves_at.clone() if is_after else self.leaves_at
-        self.count = carried  # slots taken so far, alive or not
-        self.numbers = torch.arange(positions.shape[1], device=positions.device).expand(len(positions), -1)
-        self.alive = self.numbers[:, :carried]
-        self.held = positions[:, :carried]
+        self.is_alive = torch.zeros_like(positions, dtype=torch.bool)
+        self.is_alive[:, :carried] = True
+        self.taken = self.count = carried  # slots taken so far; those alive in each head
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing has left."""
+        return self.count == self.taken
 
     def append(self, count: int) -> None:
         """The next ``count`` tokens of the block take slots."""
-        if not count:
-            return
-        new = slice(self.count, self.count + count)
-        self.alive = torch.cat([self.alive, self.numbers[:, new]], 1)
-        self.held = torch.cat([self.held, self.positions[:, new]], 1)
-        self.count += count
+        if count:
+            self.is_alive[:, self.taken : self.taken + count] = True
+            self.taken += count
+            self.count += count
+
+    def alive(self) -> Tensor:
+        """The indices of the slots alive, (H, n)."""
+        return self.is_alive.nonzero()[:, 1].view(len(self.is_alive), -1)
+
+    def held(self) -> Tensor:
+        """Their positions, (H, n)."""
+        return self.positions.gather(1, self.alive())
 
     def visible(self, first: int, end: int, window: int | None) -> Tensor:
-        """Which slots alive each of the queries from ``first`` up to ``end`` sees, (H, r, m)."""
-        queries = torch.arange(first, end, device=self.held.device)[:, None]
-        seen = self.held[:, None] <= queries
-        return seen if window is None else seen & (self.held[:, None] > queries - window)
+        """Which slots each of the queries from ``first`` up to ``end`` sees, (H, r, K)."""
+        alive = self.is_alive[:, None]
+        if end - first == 1 and window is None:  # a single row sees all that is alive
+            return alive
+        queries = torch.arange(first, end, device=alive.device)[:, None]
+        seen = alive & (self.positions[:, None] <= queries)
+        return seen if window is None else seen & (self.positions[:, None] > queries - window)
 
     def mark(self, gone: Tensor, leaves_at: int, gone_at: int) -> None:
-        """Write down that these of the alive slots, (H, m) bool, leave."""
-        self.write(self.leaves_at, gone, leaves_at)
-        if self.gone_at is not self.leaves_at:
-            self.write(self.gone_at, gone, gone_at)
+        """Write down that these slots, (H, K) bool, leave, unless they have left before."""
+        for record, when in self.records(leaves_at, gone_at):
+            record.copy_(torch.where(gone, record.clamp(max=when), record))
 
-    def write(self, record: Tensor, gone: Tensor, when: int) -> None:
-        before = record.gather(1, self.alive)
-        record.scatter_(1, self.alive, torch.where(gone, before.clamp(max=when), before))
+    def drop(self, slots: Tensor, leaves_at: int, gone_at: int) -> None:
+        """Empty these slots, equally many in every head; ``slots`` (H, n)."""
+        for record, when in self.records(leaves_at, gone_at):
+            record.scatter_(1, slots, record.gather(1, slots).clamp(max=when))
+        self.is_alive.scatter_(1, slots, False)
+        self.count -= slots.shape[1]
 
-    def drop(self, keep: Tensor, leaves_at: int, gone_at: int) -> None:
-        """Empty the slots not kept, equally many in every head; ``keep`` (H, m)."""
-        self.mark(~keep, leaves_at, gone_at)
-        stay = keep.nonzero()[:, 1].view(len(keep), -1)
-        self.alive, self.held = self.alive.gather(1, stay), self.held.gather(1, stay)
+    def records(self, leaves_at: int, gone_at: int) -> list[tuple[Tensor, int]]:
+        own = [(self.leaves_at, leaves_at)]
+        return own if self.gone_at is self.leaves_at else [*own, (self.gone_at, gone_at)]

@@ -12,7 +12,7 @@ from kvviz.ui.components.token_strip import token_strip
 from kvviz.ui.drawn import drawn
 from kvviz.ui.page import open_page, show
 from kvviz.ui.state import AVERAGES, SCALES, kept
-from kvviz.ui.words import COUNTS_FROM_ONE, setup_words
+from kvviz.ui.words import COUNTS_FROM_ONE, side_words
 
 page = open_page("Attention", "Where does it look?")
 a, b = page.runs(maps=True)
@@ -32,7 +32,7 @@ page.headline(look.headline(a, maps[0][query], layer, head if average == "head" 
 top = shared_top(maps, scale)
 for column, side, run, weights in zip(st.columns(2), "AB", (a, b), maps, strict=True):
     with column:
-        title = f"{side}: {setup_words(run.trace.setup)}"
+        title = side_words(side, run.trace.setup)
         figure = drawn(attention_map, weights, run.labels, scale=scale, top=top, title=title, limit=look.CELLS)
         show(figure, f"map-{side}", look.map_csv(weights, run))
 st.caption(look.row_sums(maps))
@@ -41,7 +41,7 @@ if a.trace.tokens <= look.FEW_TOKENS:
     left, right = st.columns(2)
     with left:
         seen = np.isfinite(maps[0])
-        title = f"What each query may see. A: {setup_words(a.trace.setup)}"
+        title = f"What each query may see. {side_words('A', a.trace.setup)}"
         show(drawn(visibility, seen, a.labels, title=title), "visibility")
     with right:
         st.markdown(f"**The same in words** {COUNTS_FROM_ONE if a.count_from else ''}")

@@ -11,7 +11,7 @@ from kvviz.ui.components.layer_head_picker import layer_head_picker
 from kvviz.ui.drawn import drawn
 from kvviz.ui.page import download, open_page, show
 from kvviz.ui.state import kept
-from kvviz.ui.words import setup_words
+from kvviz.ui.words import side_words
 
 page = open_page("Sinks", "Why the first token?")
 a, b = page.runs()
@@ -22,7 +22,7 @@ sinks = st.segmented_control("First tokens that count as sinks", choices, **kept
 page.headline(look.headline(a, sinks))
 
 sides = [("A", a), ("B", b)]
-names = [f"{side}: {setup_words(run.trace.setup)}" for side, run in sides]
+names = [side_words(side, run.trace.setup) for side, run in sides]
 pairs = list(zip(names, sides, strict=True))
 for column, (name, (side, run)) in zip(st.columns(2), pairs, strict=True):
     with column:

@@ -12,7 +12,7 @@ from kvviz.ui.reach_ideas import IDEAS
 from kvviz.ui.reach_looks import MEASURED
 from kvviz.ui.reach_runs import depths_job, pair_job
 from kvviz.ui.state import kept
-from kvviz.ui.words import COUNTS_FROM_ONE, plain, setup_words
+from kvviz.ui.words import COUNTS_FROM_ONE, plain, side_words
 
 page = open_page("Receptive field", "How far can it see?")
 a, b = page.runs()
@@ -63,7 +63,7 @@ page.try_this(IDEAS)
 if every := waiting.extra(*depths_job(page.view.experiment.model, a, query, depth), depths_slot):
     with depths_place:
         found, depths = getattr(every.found, measured), every.found.depths
-        title = f"What token {token} depends on after each number of layers. A: {setup_words(a.trace.setup)}"
+        title = f"What token {token} depends on after each number of layers. {side_words('A', a.trace.setup)}"
         figure = drawn(depth_map, found, every.reach, depths, a.labels[: query + 1], title=title, mark=depth)
         show(figure, "depths", look.depths_csv(a, found, depths))
         st.caption(look.few_words(every, a))

@@ -9,14 +9,14 @@ from kvviz.ui import scores_view
 from kvviz.ui.components.step_player import step_player
 from kvviz.ui.drawn import drawn
 from kvviz.ui.page import open_page, show
-from kvviz.ui.words import COUNTS_FROM_ONE, setup_words
+from kvviz.ui.words import COUNTS_FROM_ONE, side_words
 
 page = open_page("Cache", "What does it still hold?")
 a, b = page.runs()
 layer, head = look.place(page.view, a)
 page.headline(look.headline(a, layer, head))
 
-sides = [("a", f"A: {setup_words(a.trace.setup)}", a), ("b", f"B: {setup_words(b.trace.setup)}", b)]
+sides = [("a", side_words("A", a.trace.setup), a), ("b", side_words("B", b.trace.setup), b)]
 for column, (side, name, run) in zip(st.columns(2), sides, strict=True):
     with column:
         figure = drawn(

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kvviz.team import Team
+from kvviz.team import Team, one_core
 
 
 @pytest.fixture(params=[1, 2])
@@ -31,4 +31,11 @@ def test_an_error_or_a_stop_leaves_everything_as_it_was(cores):
     with pytest.raises(KeyError), Team(torch.device("cpu")) as team:
         for _ in team.map(str, [1, 2, 3]):
             raise KeyError
+    assert torch.get_num_threads() == cores
+
+
+def test_work_of_a_few_rows_stays_on_one_core_and_no_longer(cores):
+    with pytest.raises(KeyError), one_core():
+        assert torch.get_num_threads() == 1
+        raise KeyError
     assert torch.get_num_threads() == cores

@@ -6,9 +6,10 @@ import importlib
 import pkgutil
 
 from kvviz import knobs
-from kvviz.policies.base import Moment, Policy, View
+from kvviz.policies import base
+from kvviz.policies.base import Moment, Policy, Scored, View
 
-__all__ = ["POLICIES", "Moment", "Policy", "View", "parse_policy"]
+__all__ = ["POLICIES", "Moment", "Policy", "Scored", "View", "parse_policy"]
 
 # The order in which menus list them; policies not named here follow in alphabetical order.
 FIRST = (
@@ -29,9 +30,14 @@ def discover() -> dict[str, type[Policy]]:
     """Every Policy subclass of this folder by its name."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
-    found = {cls.name(): cls for cls in subclasses(Policy) if cls.__module__.startswith(__name__)}
+    found = {cls.name(): cls for cls in subclasses(Policy) if is_of_this_folder(cls)}
     order = sorted(found, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
     return {name: found[name] for name in order}
+
+
+def is_of_this_folder(cls: type[Policy]) -> bool:
+    """Whether it is a policy of its own here, and not what policies are made from."""
+    return cls.__module__.startswith(__name__) and cls.__module__ != base.__name__
 
 
 def subclasses(cls: type[Policy]) -> list[type[Policy]]:

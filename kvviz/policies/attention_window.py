@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from kvviz.knobs import BUDGET_LIMIT, fitted, knob
-from kvviz.policies.base import Policy, View, ranked
+from kvviz.policies.base import Scored, View
 from kvviz.policies.h2o import check_recent, half
 
 
@@ -16,7 +17,7 @@ def voters(budget: int) -> int:
 
 
 @dataclass(frozen=True)
-class AttentionWindow(Policy):
+class AttentionWindow(Scored):
     """Keep the latest r tokens and the B − r others that the latest w queries looked at most.
 
     S_t = {j > t − r} ∪ top_{B−r}(s_j), s_j = Σ_{i∈W} α_ij with W = {t − w, …, t − 1}.
@@ -27,8 +28,6 @@ class AttentionWindow(Policy):
 
     title = "Attention window: recent votes"
     source = "Liu et al., Scissorhands: Exploiting the Persistence of Importance Hypothesis, 2023"
-    reads_attention = True
-    differs = True
     budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)
     recent: int = fitted(half, "latest tokens always kept", 1, BUDGET_LIMIT)
     observe: int = fitted(voters, "queries that vote", 1, 1024)
@@ -42,9 +41,9 @@ class AttentionWindow(Policy):
     def observes(self) -> int:
         return self.observe
 
-    def keep(self, view: View) -> Tensor:
+    def score(self, view: View) -> Tensor:
         assert view.rows is not None
-        return ranked(view.rows.sum(1), view.age < self.recent, view.limit)
+        return view.rows.sum(1).masked_fill(view.age < self.recent, torch.inf)
 
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         return "recent" if newest - position < self.recent else "heavy"

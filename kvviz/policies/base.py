@@ -88,6 +88,24 @@ class Policy(Choice):
         return "other"
 
 
+@dataclass(frozen=True)
+class Scored(Policy):
+    """A policy that reads attention and keeps the slots that score highest. Subclasses implement ``score``."""
+
+    reads_attention = True
+    differs = True
+
+    def score(self, view: View) -> Tensor:
+        """What each slot is worth, (H, K): infinite for those that stay in any case.
+
+        The caller may show slots that are empty; whatever they are given is not looked at.
+        """
+        raise NotImplementedError
+
+    def keep(self, view: View) -> Tensor:
+        return top(self.score(view), view.limit)
+
+
 def top(score: Tensor, count: int) -> Tensor:
     """The ``count`` highest scores of each row as a bool mask, (…, K) → (…, K); of equal scores the older leaves."""
     if count == score.shape[-1] - 1:  # one leaves, as at every token: the first of the lowest is the oldest of them
@@ -95,8 +113,3 @@ def top(score: Tensor, count: int) -> Tensor:
     order = score.flip(-1).argsort(dim=-1, descending=True, stable=True)[..., :count]
     kept = torch.zeros_like(score, dtype=torch.bool)
     return kept.scatter_(-1, score.shape[-1] - 1 - order, True)
-
-
-def ranked(score: Tensor, protected: Tensor, count: int) -> Tensor:
-    """All protected slots and the best of the rest, ``count`` in all; (H, K) bool."""
-    return top(score.masked_fill(protected, torch.inf), count)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from kvviz.knobs import BUDGET_LIMIT, fitted, knob, switch
-from kvviz.policies.base import Policy, View, ranked
+from kvviz.policies.base import Scored, View
 
 
 def half(budget: int) -> int:
@@ -15,7 +16,7 @@ def half(budget: int) -> int:
 
 
 @dataclass(frozen=True)
-class H2O(Policy):
+class H2O(Scored):
     """Keep the latest r tokens, s sinks, and the B − r − s others that received most attention since they came.
 
     S_t = {j < s} ∪ {j > t − r} ∪ top_{B−r−s}(Σ_{i=j}^{t−1} α_ij), the sum divided by t − j, the number of queries
@@ -28,8 +29,6 @@ class H2O(Policy):
 
     title = "H2O: heavy hitters + latest"
     source = "Zhang et al., H2O: Heavy-Hitter Oracle for Efficient Generative Inference of Large Language Models, 2023"
-    reads_attention = True
-    differs = True
     budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)
     recent: int = fitted(half, "latest tokens always kept", 1, BUDGET_LIMIT)
     sinks: int = knob(0, "first tokens always kept", 0, 64)
@@ -43,10 +42,11 @@ class H2O(Policy):
     def name(cls) -> str:
         return "h2o"
 
-    def keep(self, view: View) -> Tensor:
+    def score(self, view: View) -> Tensor:
         assert view.received is not None
         score = view.received / view.age.clamp(min=1) if self.normalise else view.received
-        return ranked(score, (view.age < self.recent) | (view.positions < self.sinks), view.limit)
+        score = score.masked_fill(view.age < self.recent, torch.inf)
+        return score.masked_fill(view.positions < self.sinks, torch.inf) if self.sinks else score
 
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         if position < self.sinks:

@@ -11,13 +11,13 @@ from torch.nn import functional as F
 from kvviz.counting import plural
 from kvviz.knobs import BUDGET_LIMIT, fitted, knob, word
 from kvviz.policies.attention_window import check_observe, voters
-from kvviz.policies.base import Moment, Policy, View, ranked
+from kvviz.policies.base import Moment, Scored, View
 
 POOLINGS = ("average", "max")
 
 
 @dataclass(frozen=True)
-class Snapkv(Policy):
+class Snapkv(Scored):
     """When the prompt of P tokens has been read, keep its last w tokens and the B − w that these w queries looked at.
 
     S_{P−1} = {j ≥ P − w} ∪ top_{B−w}(pool_k(v)_j), v_j = Σ_{i=P−w}^{P−1} α_ij over the keys before the window; pooling
@@ -30,9 +30,7 @@ class Snapkv(Policy):
 
     title = "SnapKV: the prompt's end votes"
     source = "Li et al., SnapKV: LLM Knows What You are Looking for Before Generation, 2024"
-    reads_attention = True
     decides_after = True
-    differs = True
     budget: int = knob(256, "prompt entries kept", 2, BUDGET_LIMIT)
     observe: int = fitted(voters, "queries that vote", 1, 1024)
     kernel: int = knob(5, "neighbours pooled", 1, 63)
@@ -56,11 +54,11 @@ class Snapkv(Policy):
         """Entries of the prompt that this layer keeps."""
         return self.budget
 
-    def keep(self, view: View) -> Tensor:
+    def score(self, view: View) -> Tensor:
         assert view.rows is not None
         is_voter = view.age < self.observe
         votes = view.rows.sum(1).masked_fill(is_voter, 0)
-        return ranked(pooled(votes, self.kernel, self.pooling, ~is_voter), is_voter, view.limit)
+        return pooled(votes, self.kernel, self.pooling, ~is_voter).masked_fill(is_voter, torch.inf)
 
     def notes(self, tokens: int, prompt_tokens: int) -> list[str]:
         if prompt_tokens > max(self.budget, self.observe):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from kvviz.knobs import BUDGET_LIMIT, knob
-from kvviz.policies.base import Policy, View, ranked
+from kvviz.policies.base import Scored, View
 
 
 @dataclass(frozen=True)
-class Tova(Policy):
+class Tova(Scored):
     """Keep what the last query looked at most: S_t = {t} ∪ top_{B−1}(α_{t−1,j}).
 
     Source: Oren et al., Transformers are Multi-State RNNs (2024). Departures: the newest token is always kept (the
@@ -20,17 +21,15 @@ class Tova(Policy):
 
     title = "TOVA: the last query's choice"
     source = "Oren et al., Transformers are Multi-State RNNs, 2024"
-    reads_attention = True
-    differs = True
     budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)
 
     @property
     def observes(self) -> int:
         return 1
 
-    def keep(self, view: View) -> Tensor:
+    def score(self, view: View) -> Tensor:
         assert view.rows is not None
-        return ranked(view.rows[:, -1], view.age == 0, view.limit)
+        return view.rows[:, -1].masked_fill(view.positions == view.newest, torch.inf)
 
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         return "recent" if position == newest else "other"

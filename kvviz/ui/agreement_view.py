@@ -16,7 +16,7 @@ from kvviz.ui.drawn import drawn
 from kvviz.ui.page import show
 from kvviz.ui.runs import Run
 from kvviz.ui.state import kept
-from kvviz.ui.words import plural, setup_words
+from kvviz.ui.words import plural, side_words
 
 Floats = NDArray[np.floating]
 TOP_CHOICES = (1, 4, 8, 16, 32)
@@ -40,8 +40,8 @@ def draw(a: Run, b: Run, layer: int, head: int, query: int, first_choice: int) -
 
 def lines(a: Run, b: Run, shares: Sequence[Floats]) -> list[Series]:
     return [
-        (f"A: {setup_words(a.trace.setup)}", "a", shares[0]),
-        (f"B: {setup_words(b.trace.setup)}", "b", shares[1]),
+        (side_words("A", a.trace.setup), "a", shares[0]),
+        (side_words("B", b.trace.setup), "b", shares[1]),
     ]
 
 

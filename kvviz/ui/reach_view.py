@@ -18,7 +18,7 @@ from kvviz.ui.attention_view import query_of, quoted
 from kvviz.ui.reach_runs import ALL_DEPTHS, Pair, Seen
 from kvviz.ui.runs import Run
 from kvviz.ui.state import View, kept
-from kvviz.ui.words import plural, setup_words, spans
+from kvviz.ui.words import plural, setup_words, side_words, spans
 
 MEASURED_WORDS = {"gradient": "gradient (what really matters)", "rollout": "attention rollout"}
 PARTS = (0.99, 0.9, 0.5)  # of the influence, for the headline
@@ -97,7 +97,7 @@ def path_words(run: Run, seen: Seen, path: list[int]) -> str:
 
 def distance_series(pair: Pair, runs: tuple[Run, Run]) -> list[Series]:
     """A and B, nearest first."""
-    names = [f"{side}: {setup_words(run.trace.setup)}" for side, run in zip("AB", runs, strict=True)]
+    names = [side_words(side, run.trace.setup) for side, run in zip("AB", runs, strict=True)]
     return [
         (names[0], "a", by_distance(pair.a.found.gradient[0])),
         (names[1], "b", by_distance(pair.b.found.gradient[0])),

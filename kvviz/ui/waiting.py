@@ -33,12 +33,7 @@ def runs_or_last(view: View, experiments: list[Experiment], needs_maps: bool, sl
         return last_shown(slot, "This run was stopped.", needs_maps)
     if len(st.session_state.get("cancelled", keys)) == len(keys):  # a further computation stays stopped
         st.session_state.pop("cancelled", None)
-    for attempt in range(ATTEMPTS):
-        jobs = runs.jobs_for(owner(), experiments, keys)
-        wait_for(jobs, keys, slot, attempt)
-        error = next((job.error for job in jobs if job.error is not None), None)
-        if not isinstance(error, runs.BROKEN_OFF):
-            break
+    jobs, error = waited(lambda: runs.jobs_for(owner(), experiments, keys), keys, slot, "runs")
     if error is not None:
         return last_shown(slot, runs.sentence(error), needs_maps)
     st.session_state["shown"] = (view, keys)
@@ -53,16 +48,22 @@ def extra(key: Key, compute: Callable[[Job], Any], slot: Any) -> Any | None:
     if st.session_state.get("cancelled") == [key]:
         say(slot, "This was stopped.", key)
         return None
-    for attempt in range(ATTEMPTS):
-        jobs = WORKER.want(owner(), [(key, compute)])
-        wait_for(jobs, [key], slot, f"{key[0]}.{attempt}")
-        if not isinstance(jobs[0].error, runs.BROKEN_OFF):
-            break
-    error = jobs[0].error
+    jobs, error = waited(lambda: WORKER.want(owner(), [(key, compute)]), [key], slot, key[0])
     if error is not None:
         say(slot, runs.sentence(error), key)
         return None
     return jobs[0].result
+
+
+def waited(want: Callable[[], list[Job]], keys: list[Key], slot: Any, name: str) -> tuple[list[Job], Exception | None]:
+    """The jobs when all have ended, and the first error among them; a job broken off for others is wanted again."""
+    for attempt in range(ATTEMPTS):
+        jobs = want()
+        wait_for(jobs, keys, slot, f"{name}.{attempt}")
+        error = next((job.error for job in jobs if job.error is not None), None)
+        if not isinstance(error, runs.BROKEN_OFF):
+            break
+    return jobs, error
 
 
 def say(slot: Any, why: str, key: Key) -> None:
@@ -79,7 +80,7 @@ def owner() -> str:
     return str(st.session_state["owner"])
 
 
-def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any, attempt: int | str) -> None:
+def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any, name: str) -> None:
     """Wait in the script, in short steps: every step is a point where a newer setting ends this run.
 
     Meanwhile the browser keeps the old figures, greyed.
@@ -88,7 +89,7 @@ def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any, attempt: int | str
         return
     with slot.container():
         bar = st.progress(0.0)
-        st.button("Cancel", key=f"cancel.{attempt}", on_click=cancel, args=(keys,))
+        st.button("Cancel", key=f"cancel.{name}", on_click=cancel, args=(keys,))
     while pending := [job for job in jobs if not job.done.is_set()]:
         for job in jobs:
             job.seen()

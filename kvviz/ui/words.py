@@ -10,7 +10,17 @@ from kvviz.experiment import Setup
 from kvviz.knobs import Choice, spell_value
 
 COUNTS_FROM_ONE = "(counted from 1, as the papers do; other texts here count from 0)"
-__all__ = ["COUNTS_FROM_ONE", "choice_words", "joined", "listed", "plain", "plural", "setup_words", "spans"]
+__all__ = [
+    "COUNTS_FROM_ONE",
+    "choice_words",
+    "joined",
+    "listed",
+    "plain",
+    "plural",
+    "setup_words",
+    "side_words",
+    "spans",
+]
 
 
 def choice_words(choice: Choice) -> str:
@@ -37,6 +47,11 @@ def setup_words(setup: Setup) -> str:
     if setup.softmax != plain.softmax:
         words.append(f"softmax {setup.softmax.replace('_', ' ')}")
     return " · ".join(words)
+
+
+def side_words(side: str, setup: Setup) -> str:
+    """``A: Full cache``, as figures and columns are titled."""
+    return f"{side}: {setup_words(setup)}"
 
 
 def listed(numbers: Sequence[int]) -> str:

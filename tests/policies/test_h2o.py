@@ -18,9 +18,8 @@ def walked(policy: Policy, raw: list[list[float]], prompt_tokens: int = 1) -> li
     """Kept positions after each step when row t's scores are the logarithms of ``raw`` (given as unscaled weights)."""
     scores = torch.tensor(raw, dtype=torch.float64).log()
 
-    def weigh(part: slice, alive: Tensor, held: Tensor, visible: Tensor | None) -> Tensor:
-        rows = scores[part][None, None].gather(-1, alive[:, None, None].expand(1, 1, part.stop - part.start, -1))
-        return (rows if visible is None else rows.masked_fill(~visible[:, None], float("-inf"))).softmax(-1)
+    def weigh(part: slice, positions: Tensor, visible: Tensor) -> Tensor:
+        return scores[part][None, None].masked_fill(~visible[:, None], float("-inf")).softmax(-1)
 
     tokens = len(raw)
     walk = Walk(policy, 0, None, 1, PlanContext(1, prompt_tokens, CPU))
