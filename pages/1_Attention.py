@@ -36,6 +36,7 @@ for column, side, run, weights in zip(st.columns(2), "AB", (a, b), maps, strict=
         figure = drawn(attention_map, weights, run.labels, scale=scale, top=top, title=title, limit=look.CELLS)
         show(figure, f"map-{side}", look.map_csv(weights, run))
 st.caption(look.row_sums(maps))
+page.paint()
 
 if a.trace.tokens <= look.FEW_TOKENS:
     left, right = st.columns(2)

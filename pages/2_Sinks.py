@@ -31,6 +31,7 @@ for column, (name, (side, run)) in zip(st.columns(2), pairs, strict=True):
         pick = {"key": f"sinks-{side}", "kv_heads": run.trace.kv_heads, "on_pick": attention_view.choose_place}
         layer_head_picker(look.shares(run, sinks), (layer, head), name="sink mass", **pick)
         download(f"sink-mass-{side}", look.shares_csv(run, sinks))
+page.paint()
 
 left, right = st.columns(2)
 with left:

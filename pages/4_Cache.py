@@ -30,6 +30,7 @@ for column, (side, name, run) in zip(st.columns(2), sides, strict=True):
             title=name,
         )
         show(figure, f"lifetimes-{side}", look.lifetimes_csv(run, layer))
+page.paint()
 
 st.subheader("Step by step", anchor=False)
 which = st.segmented_control("Cache of", ["A", "B"], default="A", key="player.side", required=True)

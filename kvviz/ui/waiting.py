@@ -5,6 +5,7 @@ The session remembers which results it showed last by their keys; the results th
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +19,9 @@ from kvviz.ui.runs import WORKER, Key, Run
 from kvviz.ui.state import View
 from kvviz.ui.words import plain
 
-QUICK_SECONDS = 0.3  # a run that ends sooner shows no progress, which would only flicker
+# A run that ends sooner shows no progress: drawing it takes processor time that the run needs.
+QUICK_SECONDS = 0.3  # where there is no picture yet
+PATIENT_SECONDS = 1.5  # where the last one still stands there, greyed
 POLL_SECONDS = 0.25
 ATTEMPTS = 3  # a shared run may be broken off for another page just as this one joins it
 
@@ -81,22 +84,33 @@ def owner() -> str:
 
 
 def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any, name: str) -> None:
-    """Wait in the script, in short steps: every step is a point where a newer setting ends this run.
-
-    Meanwhile the browser keeps the old figures, greyed.
-    """
-    if all(job.wait(QUICK_SECONDS) for job in jobs):
+    """Wait in the script until all have ended; meanwhile the browser keeps the old figures, greyed."""
+    if ended(jobs, PATIENT_SECONDS if "shown" in st.session_state else QUICK_SECONDS):
         return
     with slot.container():
         bar = st.progress(0.0)
         st.button("Cancel", key=f"cancel.{name}", on_click=cancel, args=(keys,))
+    told = None
+    while not ended(jobs, POLL_SECONDS):
+        share, message = progress_of(jobs)
+        if told != (told := (round(share, 1), message)):
+            bar.progress(share, text=plain(message[:1].upper() + message[1:]))
+    slot.empty()
+
+
+def ended(jobs: Sequence[Job], seconds: float) -> bool:
+    """Whether all end within that time. A newer setting of this page ends the wait, and with it the script."""
+    end = time.monotonic() + seconds
     while pending := [job for job in jobs if not job.done.is_set()]:
+        left = end - time.monotonic()
+        if left <= 0:
+            return False
         for job in jobs:
             job.seen()
-        share, message = progress_of(jobs)
-        bar.progress(share, text=plain(message[:1].upper() + message[1:]))
-        pending[0].done.wait(POLL_SECONDS)
-    slot.empty()
+        # to look at the session's state is a point where Streamlit may end a script, and sends the browser nothing
+        _ = "shown" in st.session_state
+        pending[0].done.wait(min(left, POLL_SECONDS))
+    return True
 
 
 def progress_of(jobs: Sequence[Job]) -> tuple[float, str]:

@@ -169,3 +169,15 @@ def test_a_run_can_be_cancelled_and_started_again(server: str, open_page: Open) 
     expect(page.get_by_text("This run was stopped.")).to_be_visible()
     set_number(page, "Tokens", "71")
     assert "71 tokens" in picture(page)[0] and page.get_by_text("This run was stopped.").count() == 0
+
+
+def test_the_memory_page_counts_at_once_and_runs_the_model_on_request(server: str, open_page: Open) -> None:
+    page = open_page(f"{server}/Memory?policy=streaming:budget=24,sinks=2&tokens=40")
+    expect(page.get_by_text("Llama-3.1-8B at 131,072 tokens: 16.00 GiB (17.18 GB)").first).to_be_visible()
+    set_number(page, "Sequences", "4")
+    expect(page.get_by_text("64.00 GiB (68.72 GB)").first).to_be_visible()
+    page.get_by_role("button", name="Measure the tensors").click()
+    expect(page.get_by_text("equal (the formula in")).to_have_count(2)
+    page.get_by_role("button", name="Merge them").click()
+    expect(page.get_by_text("trained into a model").first).to_be_visible()
+    expect(page.get_by_text("equal (the formula in")).to_have_count(2)
