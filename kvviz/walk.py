@@ -1,8 +1,9 @@
-"""Who leaves when, for policies that read attention: row by row inside one layer, on the kept slots only.
+"""Who leaves when, for policies that read attention: row by row inside one layer.
 
 A policy that reads attention can decide about token t only when the attention of the tokens before t is known, and that
 depends on what they could still see. So the rows of a block are walked one at a time; rows at which nothing can leave
-are taken together.
+are taken together. A row computes with all slots of the block, the empty ones hidden: to gather those alive would take
+longer than the arithmetic on the others.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from kvviz.coding import Coding
-from kvviz.plan import STILL_THERE, BlockPlan, PlanContext
+from kvviz.plan import BlockPlan, PlanContext
 from kvviz.policies import Policy, Scored
+from kvviz.step import Step
 from kvviz.team import one_core
 
 # Weights (H, G, r, K) of some rows: (rows, positions of the slots (H, K), which of them a row can see (H, r, K)).
@@ -203,61 +205,3 @@ class Walk:
             is_beyond = beyond.gather(1, alive)
             keep = torch.where(is_beyond.any(1, keepdim=True), ~is_beyond, keep)
         return alive[~keep].view(len(alive), -1)
-
-
-class Step:
-    """The slots of one block while it is walked: which are alive, and when the others left."""
-
-    def __init__(self, positions: Tensor, carried: int, is_after: bool):
-        self.positions = positions  # (H, K)
-        self.leaves_at = torch.full_like(positions, STILL_THERE)
-        # one record for both, but where a policy decides after its token has attended
-        self.gone_at = self.leaves_at.clone() if is_after else self.leaves_at
-        self.is_alive = torch.zeros_like(positions, dtype=torch.bool)
-        self.is_alive[:, :carried] = True
-        self.taken = self.count = carried  # slots taken so far; those alive in each head
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing has left."""
-        return self.count == self.taken
-
-    def append(self, count: int) -> None:
-        """The next ``count`` tokens of the block take slots."""
-        if count:
-            self.is_alive[:, self.taken : self.taken + count] = True
-            self.taken += count
-            self.count += count
-
-    def alive(self) -> Tensor:
-        """The indices of the slots alive, (H, n)."""
-        return self.is_alive.nonzero()[:, 1].view(len(self.is_alive), -1)
-
-    def held(self) -> Tensor:
-        """Their positions, (H, n)."""
-        return self.positions.gather(1, self.alive())
-
-    def visible(self, first: int, end: int, window: int | None) -> Tensor:
-        """Which slots each of the queries from ``first`` up to ``end`` sees, (H, r, K)."""
-        alive = self.is_alive[:, None]
-        if end - first == 1 and window is None:  # a single row sees all that is alive
-            return alive
-        queries = torch.arange(first, end, device=alive.device)[:, None]
-        seen = alive & (self.positions[:, None] <= queries)
-        return seen if window is None else seen & (self.positions[:, None] > queries - window)
-
-    def mark(self, gone: Tensor, leaves_at: int, gone_at: int) -> None:
-        """Write down that these slots, (H, K) bool, leave, unless they have left before."""
-        for record, when in self.records(leaves_at, gone_at):
-            record.copy_(torch.where(gone, record.clamp(max=when), record))
-
-    def drop(self, slots: Tensor, leaves_at: int, gone_at: int) -> None:
-        """Empty these slots, equally many in every head; ``slots`` (H, n)."""
-        for record, when in self.records(leaves_at, gone_at):
-            record.scatter_(1, slots, record.gather(1, slots).clamp(max=when))
-        self.is_alive.scatter_(1, slots, False)
-        self.count -= slots.shape[1]
-
-    def records(self, leaves_at: int, gone_at: int) -> list[tuple[Tensor, int]]:
-        own = [(self.leaves_at, leaves_at)]
-        return own if self.gone_at is self.leaves_at else [*own, (self.gone_at, gone_at)]

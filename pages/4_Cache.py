@@ -5,7 +5,7 @@ import streamlit as st
 from kvviz.figures.lifetimes import lifetimes
 from kvviz.figures.series import entries_over_time
 from kvviz.ui import cache_view as look
-from kvviz.ui import scores_view
+from kvviz.ui import layers_view, scores_view
 from kvviz.ui.components.step_player import step_player
 from kvviz.ui.drawn import drawn
 from kvviz.ui.page import open_page, show
@@ -43,7 +43,7 @@ step_player(
     count_from=run.count_from,
     prompt_tokens=run.trace.prompt_tokens,
     start_head=head,
-    budget=getattr(policy, "budget", None),
+    budget=None if policy.decides_after else getattr(policy, "budget", None),  # what follows a prompt is added to it
     ring=policy.name() == "rolling",
     roles=look.roles(run),
     side=side,
@@ -69,6 +69,7 @@ with right:
     title = "Bytes in all layers (by the formula)"
     show(drawn(entries_over_time, lines, "bytes", title=title, **options), "bytes", look.series_csv(lines, a))
 
+layers_view.draw(sides)
 scores_view.draw(a, b, layer, head)
 
 page.lesson("cache")

@@ -42,3 +42,20 @@ def mean_map(maps: list[Floats]) -> Floats:
     stack = np.stack(maps)
     seen = np.isfinite(stack)
     return np.where(seen.any(0), np.where(seen, stack, 0).mean(0), np.nan).astype(np.float32)
+
+
+def overlap_of_kept(evicted_at: NDArray[np.integer]) -> Floats:
+    """What two KV heads of a layer both hold at the end, as a share of what each holds, over all pairs, (L,).
+
+    ``evicted_at`` (L, H, T) as in a trace, where T means still held; NaN with one KV head, which has no other.
+    """
+    layers, heads, tokens = evicted_at.shape
+    held = (evicted_at >= tokens).astype(np.int64)
+    if heads == 1:
+        return np.full(layers, np.nan)
+    common = held @ held.transpose(0, 2, 1)  # (L, H, H)
+    sizes = held.sum(-1)
+    possible = np.minimum(sizes[:, :, None], sizes[:, None])
+    is_pair = ~np.eye(heads, dtype=bool)
+    share: Floats = common[:, is_pair].sum(-1) / possible[:, is_pair].sum(-1)
+    return share

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kvviz.measures.overlap import mean_map, overlap_of_heads, overlap_with_previous, strongest
+from kvviz.measures.overlap import mean_map, overlap_of_heads, overlap_of_kept, overlap_with_previous, strongest
 
 NAN = np.nan
 MAP = np.array(
@@ -45,3 +45,10 @@ def test_the_mean_of_maps_sums_to_one_where_heads_see_different_keys() -> None:
     one, other = np.array([[0.25, 0.75, NAN, NAN]]), np.array([[NAN, 0.5, 0.5, NAN]])
     mean = mean_map([one, other])
     assert mean[0, :3].tolist() == [0.125, 0.625, 0.25] and np.isnan(mean[0, 3])
+
+
+def test_kept_alike_by_hand() -> None:
+    """Layer 0: {0, 3} and {1, 3} have one of two in common; layer 1: both hold {2, 3}; 4 = still held at the end."""
+    evicted_at = np.array([[[4, 1, 2, 4], [2, 4, 2, 4]], [[2, 2, 4, 4], [2, 2, 4, 4]]])
+    assert overlap_of_kept(evicted_at).tolist() == [0.5, 1.0]
+    assert np.isnan(overlap_of_kept(evicted_at[:, :1])).all()

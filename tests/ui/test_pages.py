@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from kvviz.experiment import Text
 from kvviz.knobs import spell
 from kvviz.policies import POLICIES
+from kvviz.policies.pyramidkv import budgets
 from kvviz.ui import runs
 from kvviz.ui.runs import WORKER
 from kvviz.ui.state import PASTE
@@ -231,3 +232,15 @@ def test_every_policy_can_be_chosen_as_a_and_as_b(page: str, name: str) -> None:
     at = opened(page, **SHORT, policy=spell(policy), b_policy=spell(policy), storage="int4:group=4,residual=8")
     assert len(charts(at)) >= 1 and not at.error and not at.warning
     assert type(policy).title.partition(":")[0] in headline(at) or "nothing has been evicted" in headline(at)
+
+
+def test_the_cache_page_counts_all_layers_at_the_end() -> None:
+    """Of a prompt of 20 tokens each layer keeps its own budget; the 20 tokens after it are added."""
+    at = opened("pages/4_Cache.py", policy="pyramidkv:budget=8,observe=4", **SHORT)
+    shares = budgets(8, 4, 20, 30, 20)
+    said_of_a = f"Under A a KV head holds {shares[-1] + 20} to {shares[0] + 20} entries, layer by layer"
+    assert any(said_of_a in text.value for text in at.markdown)
+    assert any(
+        "Under B a KV head holds 40 entries in every layer; two heads of a layer hold 100%" in text.value
+        for text in at.markdown
+    )
