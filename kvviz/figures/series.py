@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ Numbers = NDArray[Any]  # whole or floating
 Series = tuple[str, theme.Side, Numbers]  # label, whose colour, one value per step
 
 HEIGHT = 280
+LEGEND_WIDTH = 54  # characters a line; plotly cuts what is longer than the figure is wide
 STAIRS = 64  # up to so many steps each is drawn as a stair
 BINARY_UNITS = ((1, "B"), (1024, "KiB"), (1024**2, "MiB"), (1024**3, "GiB"), (1024**4, "TiB"))
 
@@ -103,7 +105,7 @@ def line(
         {
             "x": np.arange(len(values)) + count_from,
             "y": values,
-            "name": escape(label),
+            "name": "<br>".join(map(escape, textwrap.wrap(label, LEGEND_WIDTH))),
             "mode": "lines" if len(values) > 1 else "markers",
             "line": {"color": theme.ACCENT[side], "width": 2.5, "dash": theme.DASH[side], "shape": shape},
             "hovertemplate": hover + "<extra></extra>",
@@ -137,6 +139,7 @@ def line_frame(
     fig.update_yaxes(**bare() | {"showgrid": True, "gridcolor": "rgba(128,128,128,0.22)"})
     if prompt_tokens is not None and 0 < prompt_tokens < length:
         mark_prompt(fig, prompt_tokens - 0.5 + count_from)
-    above = 10 + 22 * len(fig.data)
+    more_lines = sum(trace["name"].count("<br>") for trace in fig.data)
+    above = 10 + 22 * len(fig.data) + 16 * more_lines
     lay_out(fig, kind=f"{kind} {length}", alt=alt, height=HEIGHT, title=title, above=above)
     return fig.update_layout(legend_above(len(fig.data)), hovermode="x unified")

@@ -45,7 +45,9 @@ def figure_csv(fig: go.Figure) -> str:
         rows, columns = (axis_labels(maps[0][axis], size) for axis, size in zip("yx", cells.shape, strict=True))
         return csv_of(cells, rows, columns)
     values = [values_of(trace) for trace in traces]
-    names = [html.unescape(trace.name or f"value {place + 1}") for place, trace in enumerate(traces)]
+    names = [
+        html.unescape((trace.name or f"value {place + 1}").replace("<br>", " ")) for place, trace in enumerate(traces)
+    ]
     longest = max(traces, key=lambda trace: len(places_of(trace)))
     places = axis_labels(places_of(longest), len(places_of(longest)))
     table = np.full((len(places), len(values)), np.nan)

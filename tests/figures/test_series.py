@@ -3,6 +3,7 @@ import pytest
 
 from kvviz.figures import entries_over_time, series_lines, theme
 from kvviz.figures.series import binary_unit, running_mean
+from kvviz.figures.tabular import figure_csv
 
 NAN = np.nan
 
@@ -56,3 +57,11 @@ def test_smoothing_is_named_on_the_axis_and_not_in_the_mean():
 def test_nothing_at_all_and_a_single_step_are_drawn():
     assert "no value" in series_lines([("A", "a", np.array([]))], y_title="nats").layout.meta["alt"]
     assert entries_over_time([("A", "a", np.array([1]))]).data[0].mode == "markers"
+
+
+def test_a_long_name_takes_two_lines_in_the_legend_and_one_in_the_table() -> None:
+    name = "A: PyramidKV, budget 64, observe 32, kernel 5, pooling average, beta 20"
+    long, brief = (series_lines([(label, "a", np.ones(3))], y_title="share") for label in (name, "A: Full cache"))
+    assert long.data[0].name.replace("<br>", " ") == name and long.data[0].name.count("<br>") == 1
+    assert long.layout.margin.t > brief.layout.margin.t
+    assert name in figure_csv(long)
