@@ -141,7 +141,8 @@ class Sizes:
         if heads % kv_heads:
             name = next((name for name in NAMES["kv_heads"] if fields.get(name) is not None), NAMES["kv_heads"][0])
             raise ValueError(f"The field {name}={kv_heads} must divide the {heads} query heads.")
-        value = fields.whole("v_head_dim", WIDEST)
+        unused = fields.flag("use_mla") is False  # DeepSeek-VL2-tiny: the widths of a latent attention it lacks are 0
+        value = fields.whole("v_head_dim", WIDEST, least=0 if unused else 1) or None
         width = fields.any_of("head_width", WIDEST) or derived_width(fields, heads, value)
         return cls(fields, heads, kv_heads, width, value or width, item_bytes, window_of(fields))
 

@@ -279,3 +279,13 @@ def test_a_hostile_value_is_cut() -> None:
     with pytest.raises(ValueError) as refused:
         read_config(json.dumps({**PLAIN, "num_hidden_layers": "x" * 10**5}))
     assert len(str(refused.value)) < 200
+
+
+def test_widths_of_an_unused_latent_attention_may_be_0() -> None:
+    """As in DeepSeek-VL2-tiny: 12 layers, 10 heads of 1280 / 10."""
+    unused = {"use_mla": False, "kv_lora_rank": None, "qk_nope_head_dim": 0, "qk_rope_head_dim": 0, "v_head_dim": 0}
+    sizes = {"num_hidden_layers": 12, "hidden_size": 1280, "num_attention_heads": 10, "num_key_value_heads": 10}
+    model = shape(model_type="deepseek_vl_v2", language_config={**sizes, **unused, "torch_dtype": "bfloat16"})
+    assert bytes_at(model, 1000) == 12 * 1000 * 10 * (128 + 128) * 2
+    with pytest.raises(ValueError, match="v_head_dim=0"):
+        shape(model_type="llama", **sizes, v_head_dim=0)
