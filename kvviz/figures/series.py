@@ -67,6 +67,7 @@ def series_lines(
     prompt_tokens: int | None = None,
     count_from: int = 0,
     title: str = "",
+    from_zero: bool = False,
 ) -> go.Figure:
     """One line per series of one value per step, such as nats per token; NaN leaves a gap.
 
@@ -75,7 +76,7 @@ def series_lines(
     smoothed: list[Series] = [(label, side, running_mean(v, smooth_over)) for label, side, v in series]
     fig = go.Figure([line(*one, count_from, f"%{{y:.3~g}} {y_title}") for one in smoothed])
     note = f", mean of {smooth_over} steps" if smooth_over > 1 else ""
-    fig.update_yaxes(title=y_title + note)
+    fig.update_yaxes(title=y_title + note, rangemode="tozero" if from_zero else "normal")
     means = [f"{label} {float(np.nanmean(v)):.3g}" for label, _, v in series if np.isfinite(v).any()]
     alt = f"{title or y_title} along the text; mean: {', '.join(means) or 'no value'}."
     return line_frame(fig, y_title, alt, title, prompt_tokens, count_from, x_title)

@@ -31,6 +31,13 @@ def mean_known(values: Floats) -> Floats:
     return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
 
 
-def growth(share: float) -> float:
-    """How many times the other weights grow when entries with this share of the denominator leave: 1 / (1 − share)."""
-    return 1 / (1 - share) if share < 1 else float("inf")
+def growth(first_weights: Floats, sinks: int, since: int) -> Floats:
+    """How many times each row's other weights grow when the first tokens leave: 1 / (1 − share), (A, Q, F) → (N,).
+
+    The rows are those of all heads and of the queries from ``since`` on that have other tokens to look at. Shares are
+    float32: a row that leaves the others less than 1e-7 counts as 1e-7.
+    """
+    queries = first_weights.shape[1]
+    rows = first_weights[:, max(min(since, queries - 1), sinks) :, :sinks].sum(-1, dtype=np.float64).ravel()
+    factors: Floats = 1 / np.maximum(1 - rows[np.isfinite(rows)], 1e-7)
+    return factors

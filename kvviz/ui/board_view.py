@@ -23,17 +23,17 @@ class Kept:
     bytes: int
 
 
-def board_budget(view: View, tokens: int) -> int:
-    """The budget of A, or of B, where it is below the text; else a common one."""
+def board_budget(view: View, tokens: int, sinks: int) -> int:
+    """The budget of A, or of B, where it is below the text and leaves room beside the sinks; else a common one."""
     budgets = [getattr(setup.policy, "budget", None) for setup in (view.experiment.setup, view.versus)]
-    small = [budget for budget in budgets if budget is not None and 8 < budget < tokens]
-    return small[0] if small else min(BOARD_BUDGET, max(9, tokens // 4))
+    small = [budget for budget in budgets if budget is not None and sinks < budget < tokens]
+    return small[0] if small else min(BOARD_BUDGET, max(sinks + 1, tokens // 4))
 
 
 def board_job(view: View, run: Run, sinks: int) -> tuple[Key, Callable[[Job], Kept]]:
     """The experiment board of this text: its key and how to compute it."""
     experiment, prompt = view.experiment, run.trace.prompt_tokens
-    budget = board_budget(view, run.trace.tokens)
+    budget = board_budget(view, run.trace.tokens, sinks)
 
     def compute(job: Job) -> Kept:
         loaded = runs.loaded_model(experiment.model, job.tell)
@@ -69,7 +69,8 @@ def board_words(outcomes: Sequence[Outcome], model: str, sinks: int) -> str:
             f"repairs {share:.0%} of the damage, so it is {verdict} that matters"
         )
     return (
-        f"{model} on this text: {seen}. Softmax off by one: {abstaining - full:+.3g} nats with the full cache, "
+        f"{model} on this text, with {budget} entries where the cache is limited: {seen}. "
+        f"Softmax off by one: {abstaining - full:+.3g} nats with the full cache, "
         f"{abstaining_window - window:+.3g} with the window, against the ordinary softmax."
     )
 

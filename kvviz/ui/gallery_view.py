@@ -21,7 +21,7 @@ LABELS = [str(position) for position in range(TOKENS)]
 EXAMPLES: tuple[tuple[str, Pattern, str], ...] = (
     ("Full", Causal(), "every query pays for the whole past: n(n + 1)/2 pairs."),
     ("Sliding window", Sliding(window=6), "about n·w pairs; a layer more reaches w − 1 further back."),
-    ("Dilated", Dilated(window=6, dilation=(2,)), "the same n·w pairs over twice the distance, with gaps."),
+    ("Dilated", Dilated(window=6, dilation=(2,)), "no more than n·w pairs over twice the distance, with gaps."),
     ("Global + sliding", Global(window=6, tokens=(0,)), "token 0 sees all and is seen by all: one hop to the start."),
     ("Layered", Layered(windows=(6, 6, 6, 0)), "windows of 6 in three layers, then a full one; drawn is layer 0."),
 )

@@ -23,7 +23,12 @@ def draw(sides: Sides) -> None:
     left, right = st.columns(2)
     with left:
         lines: list[Series] = [(name, side, entries_at_the_end(run)) for side, name, run in sides]
-        looks = {"y_title": "entries a KV head holds", "x_title": "layer", "title": "Entries by layer"}
+        looks = {
+            "y_title": "entries a KV head holds",
+            "x_title": "layer",
+            "title": "Entries by layer",
+            "from_zero": True,
+        }
         show(drawn(series_lines, lines, **looks), "entries-by-layer")
     with right:
         lines = [(name, side, overlap_of_kept(run.trace.evicted_at)) for side, name, run in sides]

@@ -9,7 +9,8 @@ import streamlit as st
 from kvviz.experiment import Setup
 from kvviz.knobs import BUDGET_LIMIT
 from kvviz.measures.reach import bound, rounded, window_bound
-from kvviz.patterns import Causal, Layered, Sliding
+from kvviz.patterns import Causal, Layered, Pattern, Sliding
+from kvviz.policies import Policy
 from kvviz.policies.full import Full
 from kvviz.policies.recompute import Recompute
 from kvviz.policies.rolling import Rolling
@@ -44,20 +45,32 @@ def formula_words(setup: Setup, depth: int, windows: Sequence[int | None]) -> st
     policy, pattern = setup.policy, setup.pattern
     if isinstance(policy, Recompute):
         return f"{policy.budget:,} positions through any number of layers, since every prediction reads them afresh"
-    if any(windows):  # the model's own
+    bounds = []  # each holds whatever the others do: nothing here lets a query see more
+    if any(windows):
         own = Layered(windows=tuple(window or 0 for window in windows))
-        return bound(own, depth).formula if isinstance(policy, Full) and isinstance(pattern, Causal) else ""
-    if isinstance(policy, Full):
-        near = bound(pattern, depth).formula
-        if isinstance(pattern, Sliding):
-            return f"{near}; the sources round to {rounded_words(pattern.window, depth)}"
-        return near
-    if not isinstance(pattern, Causal):
-        return ""
+        bounds.append((bound(own, depth).formula, "by the model's own windows"))
+    if not isinstance(pattern, Causal) or (isinstance(policy, Full) and not bounds):
+        bounds.append((pattern_words(pattern, depth), "by the pattern"))
+    if kept_near := policy_words(policy, depth, has_windows=any(windows)):
+        bounds.append((kept_near, "by the policy"))
+    if len(bounds) == 1:
+        return bounds[0][0]
+    return "; ".join(f"{formula} {source}" for formula, source in bounds)
+
+
+def pattern_words(pattern: Pattern, depth: int) -> str:
+    near = bound(pattern, depth).formula
+    if isinstance(pattern, Sliding):
+        return f"{near}; the sources round to {rounded_words(pattern.window, depth)}"
+    return near
+
+
+def policy_words(policy: Policy, depth: int, has_windows: bool) -> str:
+    """What a policy that looks at positions alone allows; the others keep what they like."""
     if isinstance(policy, (Window, Rolling)):
         near = window_bound(policy.budget, depth).formula
         return f"{near}; the sources round to {rounded_words(policy.budget, depth)}"
-    if isinstance(policy, Streaming):
+    if isinstance(policy, Streaming) and not has_windows:  # where they lose the sinks, more of the latest stay
         near = window_bound(policy.budget - policy.sinks, depth).formula
         return f"{near} by the window, and {plural(policy.sinks, 'sink')} in one hop from anywhere"
     return ""

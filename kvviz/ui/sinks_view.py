@@ -67,7 +67,7 @@ def headline(run: Run, sinks: int) -> str:
         return "No query after the prompt was computed."
     if not np.nanmax(by_layer):
         return (
-            f"Queries after the prompt give nothing to the first {plural(sinks, 'token')}: they have left the cache "
+            f"Queries after the prompt give nothing to the first {plural(sinks, 'token')}: {why_nothing(run, sinks)} "
             f"(policy A: {setup_words(run.trace.setup)})."
         )
     most, least = int(np.nanargmax(by_layer)), int(np.nanargmin(by_layer))
@@ -81,15 +81,35 @@ def headline(run: Run, sinks: int) -> str:
 
 def denominator_words(run: Run, sinks: int, name: str) -> str:
     """What would happen to the other weights if the first tokens left."""
-    by_layer = mean_known(shares(run, sinks))
+    by_layer, first = mean_known(shares(run, sinks)), f"the first {plural(sinks, 'token')}"
     if not np.isfinite(by_layer).any() or not np.nanmax(by_layer):
-        return f"Under {name} the first {plural(sinks, 'token')} hold nothing: they are not in the cache."
+        return f"Under {name} {first} hold nothing: {why_nothing(run, sinks)}."
     layer = int(np.nanargmax(by_layer))
-    share = float(by_layer[layer])
+    assert run.trace.first_weights is not None
+    factors = growth(run.trace.first_weights[layer], sinks, run.trace.prompt_tokens)
+    if not len(factors):
+        return f"Under {name} no query after the prompt has other tokens to look at than {first}."
+    median, tenth = np.quantile(factors, [0.5, 0.9])
     return (
-        f"Under {name} the first {plural(sinks, 'token')} hold {share:.0%} of the denominator in layer {layer}. "
-        f"Without them it would shrink to {1 - share:.0%}, and every other weight would grow {growth(share):.3g} times."
+        f"Under {name} {first} hold {by_layer[layer]:.0%} of the denominator in layer {layer} on average. Without them "
+        f"the other weights of a row would grow 1 / (1 − share) times: {times(median)} in the median row of that "
+        f"layer, {times(tenth)} or more in one row of ten."
     )
+
+
+def why_nothing(run: Run, sinks: int) -> str:
+    """Why the late queries do not see the first tokens: gone, never read, or hidden."""
+    trace = run.trace
+    if trace.setup.policy.recomputes:
+        return "they are not among the tokens read afresh"
+    if trace.evicted_at[:, :, :sinks].max() <= trace.prompt_tokens:
+        return "they have left the cache"
+    return "the pattern hides them, though the cache holds some of them"
+
+
+def times(factor: float) -> str:
+    """A factor in three digits; beyond a million float32 weights cannot tell."""
+    return "more than a million" if factor > 1e6 else f"{factor:.3g}"
 
 
 def norm_words(run: Run, layer: int, head: int, sinks: int) -> str:

@@ -26,8 +26,12 @@ def test_what_was_not_computed_is_left_out() -> None:
     assert mean_known(np.array([[1.0, np.nan], [np.nan, np.nan]])) == pytest.approx([1, np.nan], nan_ok=True)
 
 
-def test_others_grow_by_what_left() -> None:
-    assert growth(0.75) == 4 and growth(0) == 1 and growth(1) == float("inf")
+def test_others_grow_by_what_left_row_by_row() -> None:
+    assert growth(FIRST[0], 1, 1) == pytest.approx([2, 4 / 3, 1, 2])
+    assert growth(FIRST[0], 2, 9) == pytest.approx([2, 2])  # none so late: the last one
+    assert growth(FIRST[0], 2, 0) == pytest.approx([2, 2])  # before, all a query sees are sinks
+    assert growth(np.ones((1, 3, 1), dtype=np.float32), 1, 1) == pytest.approx([1e7, 1e7])
+    assert len(growth(np.ones((1, 1, 1)), 4, 0)) == 0
 
 
 @pytest.mark.parametrize("policy", ["full", "window:budget=7", "h2o:budget=9,recent=3"])
@@ -43,4 +47,5 @@ def test_the_share_is_that_of_the_denominator() -> None:
     scores = np.array([2.0, 1.0, 0.5, -1.0])
     weights = np.exp(scores) / np.exp(scores).sum()
     without = np.exp(scores[2:]) / np.exp(scores[2:]).sum()
-    assert without / weights[2:] == pytest.approx(growth(float(weights[:2].sum())))
+    (factor,) = growth(weights[None, None, :2].repeat(3, 1), 2, 2)
+    assert without / weights[2:] == pytest.approx(factor)

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from kvviz.experiment import parse_setup
+from kvviz.ui.reach_bounds import formula_words
 from kvviz.ui.reach_ideas import IDEAS
 from kvviz.ui.runs import WORKER
 from kvviz.ui.state import view_from_query
@@ -99,3 +101,23 @@ def test_ideas_are_links_that_hold(idea: tuple[str, str, dict[str, str]]) -> Non
         not notes
         and view.words().items() >= {k: v for k, v in idea[2].items() if k in ("text", "query", "layer")}.items()
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "windows", "said"),
+    [
+        ({"policy": "h2o:budget=64", "pattern": "sliding:window=8"}, [None] * 9, ["5 · (8 − 1) + 1 = 36"]),
+        (
+            {"policy": "window:budget=4", "pattern": "sliding:window=8"},
+            [None] * 9,
+            ["(8 − 1) + 1 = 36", "by the pattern", "5 · (4 − 1) + 1 = 16", "by the policy"],
+        ),
+        ({"policy": "h2o:budget=64"}, [3] * 5, ["(3 − 1) + 1 = 11"]),
+        ({"policy": "full", "pattern": "sliding:window=8"}, [3] * 5, ["= 11 by the model's own windows", "= 36"]),
+        ({"policy": "h2o:budget=64"}, [None] * 9, []),
+        ({"policy": "full"}, [None] * 9, ["every position before it"]),
+    ],
+)
+def test_every_bound_that_holds_is_said(words: dict[str, str], windows: list[int | None], said: list[str]) -> None:
+    formula = formula_words(parse_setup(words), 5, windows)
+    assert all(part in formula for part in said) and bool(formula) == bool(said)

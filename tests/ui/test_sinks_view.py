@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from kvviz.board import Outcome, rows_of
+from kvviz.experiment import parse_setup
+from kvviz.replay import replay
 from kvviz.ui.board_view import board_budget, board_words
-from kvviz.ui.sinks_view import sentence_words, shown_layers
+from kvviz.ui.runs import Run
+from kvviz.ui.sinks_view import denominator_words, headline, sentence_words, shown_layers
 from kvviz.ui.state import View
+from tests.tiny import some_ids, tiny
 
 
 def outcomes(*losses: float) -> list[Outcome]:
@@ -39,5 +43,38 @@ def test_the_average_says_which_layers_sink() -> None:
 
 
 def test_the_board_takes_the_budget_at_hand() -> None:
-    assert board_budget(View(), 256) == 64
-    assert board_budget(View(), 40) == 10  # none fits: a quarter of the text
+    assert board_budget(View(), 256, 4) == 64
+    assert board_budget(View(), 40, 4) == 10  # none fits: a quarter of the text
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ({"policy": "window:budget=8"}, "they have left the cache"),
+        ({"policy": "full", "pattern": "sliding:window=8"}, "the pattern hides them, though the cache holds"),
+        ({"policy": "recompute:budget=8"}, "they are not among the tokens read afresh"),
+    ],
+)
+def test_why_nobody_looks_at_the_first_tokens(words: dict[str, str], reason: str) -> None:
+    trace = replay(tiny("llama"), some_ids(30).tolist(), parse_setup(words), measure=True)
+    run = Run(trace, [], [], 0, ())
+    assert reason in headline(run, 4) and reason in denominator_words(run, 4, "A")
+
+
+def test_rows_grow_by_factors_of_their_own() -> None:
+    """The median and the ninth tenth of 1 / (1 − share) over heads and late queries, by hand from the maps."""
+    maps = [(layer, head) for layer in range(3) for head in range(4)]
+    model, ids = tiny("llama"), some_ids(30).tolist()
+    trace = replay(model, ids, parse_setup({"policy": "full"}), measure=True, maps=maps)
+    late = np.array([[np.nansum(trace.maps[layer, head][15:, :4], 1) for head in range(4)] for layer in range(3)])
+    layer = int(late.mean((1, 2)).argmax())
+    median, tenth = np.quantile(1 / (1 - late[layer]), [0.5, 0.9])
+    said = denominator_words(Run(trace, [], [], 0, ()), 4, "A")
+    assert f"in layer {layer} on average" in said
+    assert f"{median:.3g} in the median row" in said and f"{tenth:.3g} or more" in said
+
+
+def test_a_text_of_sinks_alone_has_nothing_that_grows() -> None:
+    trace = replay(tiny("llama"), some_ids(1).tolist(), parse_setup({"policy": "full"}), measure=True)
+    said = denominator_words(Run(trace, [], [], 0, ()), 4, "A")
+    assert "no query after the prompt has other tokens to look at" in said
