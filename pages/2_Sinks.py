@@ -36,14 +36,9 @@ page.paint()
 left, right = st.columns(2)
 with left:
     lines = [(n, s.lower(), sink_mass_along(r.trace.first_weights, sinks, layer)) for n, (s, r) in pairs]
-    looks = {
-        "y_title": "sink mass (share of 1)",
-        "from_zero": True,
-        "x_title": "query (position)",
-        "count_from": a.count_from,
-    }
+    looks = {"y_title": "sink mass (share of 1)", "x_title": "query (position)", "count_from": a.count_from}
     title = f"Sink mass along the text, layer {layer}"
-    show(drawn(series_lines, lines, title=title, **looks), "along", cache_view.series_csv(lines, a))
+    show(drawn(series_lines, lines, title=title, from_zero=True, **looks), "along", cache_view.series_csv(lines, a))
 with right:
     lines = [(n, s.lower(), mean_known(look.shares(r, sinks))) for n, (s, r) in pairs]
     looks = {"y_title": "share of the denominator", "from_zero": True, "x_title": "layer"}
