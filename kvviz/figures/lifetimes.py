@@ -58,7 +58,8 @@ def lifetimes(
     if prompt_tokens is not None and 0 < prompt_tokens < count:
         mark_prompt(fig, prompt_tokens - 0.5 + count_from)
     alt = lifetimes_alt(evicted_at, count_from, title)
-    lay_out(fig, kind=f"lifetimes {count}", alt=alt, height=HEIGHT, title=title, notice=notice, above=44)
+    above = 22 * max(2, -(-len(entries) // 2))  # a narrow figure has two entries of the legend in a row
+    lay_out(fig, kind=f"lifetimes {count}", alt=alt, height=HEIGHT, title=title, notice=notice, above=above)
     return fig.update_layout(legend_above(len(entries)), hovermode="x unified")
 
 
