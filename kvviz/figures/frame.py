@@ -15,6 +15,7 @@ from kvviz.figures import theme
 from kvviz.figures.scales import unseen
 from kvviz.tokens import escape
 
+LEGEND_ROW = 22  # pixels
 TITLE_WIDTH = 46  # characters a line; plotly does not wrap, and a phone shows about this many
 LABEL_WIDTH = 11  # characters of a tick label; a longer one would push the picture off a phone
 BAR_HEIGHT = 60  # pixels of a colour bar with its numbers and its title

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kvviz.counting import plural
 from kvviz.figures import theme
-from kvviz.figures.frame import bare, lay_out, legend_above, short, step_ticks, swatch, token_axis
+from kvviz.figures.frame import LEGEND_ROW, bare, lay_out, legend_above, short, step_ticks, swatch, token_axis
 from kvviz.figures.pooling import pool_factor
 
 Codes = NDArray[np.uint8]
@@ -58,7 +58,7 @@ def lifetimes(
     if prompt_tokens is not None and 0 < prompt_tokens < count:
         mark_prompt(fig, prompt_tokens - 0.5 + count_from)
     alt = lifetimes_alt(evicted_at, count_from, title)
-    above = 22 * max(2, -(-len(entries) // 2))  # a narrow figure has two entries of the legend in a row
+    above = LEGEND_ROW * max(2, -(-len(entries) // 2))  # a narrow figure has two entries of the legend in a row
     lay_out(fig, kind=f"lifetimes {count}", alt=alt, height=HEIGHT, title=title, notice=notice, above=above)
     return fig.update_layout(legend_above(len(entries)), hovermode="x unified")
 

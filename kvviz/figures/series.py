@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kvviz.counting import plural
 from kvviz.figures import theme
-from kvviz.figures.frame import ALL_TICKS, bare, lay_out, legend_above, step_ticks
+from kvviz.figures.frame import ALL_TICKS, LEGEND_ROW, bare, lay_out, legend_above, step_ticks
 from kvviz.tokens import escape
 
 Numbers = NDArray[Any]  # whole or floating
@@ -141,6 +141,6 @@ def line_frame(
     if prompt_tokens is not None and 0 < prompt_tokens < length:
         mark_prompt(fig, prompt_tokens - 0.5 + count_from)
     more_lines = sum(trace["name"].count("<br>") for trace in fig.data)
-    above = 10 + 22 * len(fig.data) + 16 * more_lines
+    above = 10 + LEGEND_ROW * len(fig.data) + 16 * more_lines
     lay_out(fig, kind=f"{kind} {length}", alt=alt, height=HEIGHT, title=title, above=above)
     return fig.update_layout(legend_above(len(fig.data)), hovermode="x unified")

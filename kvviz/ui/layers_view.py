@@ -19,7 +19,7 @@ Sides = list[tuple[Side, str, Run]]
 def draw(sides: Sides) -> None:
     """The section: a sentence, entries by layer, and what the KV heads of a layer have in common."""
     st.subheader("All layers at the end", anchor=False)
-    st.markdown(" ".join(filter(None, [sentence(side.upper(), run) for side, _, run in sides])))
+    st.markdown(" ".join(sentence(side.upper(), run) for side, _, run in sides))
     left, right = st.columns(2)
     with left:
         lines: list[Series] = [(name, side, entries_at_the_end(run)) for side, name, run in sides]
@@ -38,7 +38,7 @@ def draw(sides: Sides) -> None:
 
 def entries_at_the_end(run: Run) -> NDArray[np.floating]:
     """Of each layer, (L,): the mean of its KV heads, which differ only in a model with windows of its own."""
-    mean: NDArray[np.floating] = run.trace.entries()[..., -1].mean(1)
+    mean: NDArray[np.floating] = (run.trace.evicted_at >= run.trace.tokens).sum(-1).mean(1)
     return mean
 
 

@@ -82,7 +82,9 @@ def headline(run: Run, sinks: int) -> str:
 def denominator_words(run: Run, sinks: int, name: str) -> str:
     """What would happen to the other weights if the first tokens left."""
     by_layer, first = mean_known(shares(run, sinks)), f"the first {plural(sinks, 'token')}"
-    if not np.isfinite(by_layer).any() or not np.nanmax(by_layer):
+    if not np.isfinite(by_layer).any():
+        return f"Under {name} no query after the prompt was computed."
+    if not np.nanmax(by_layer):
         return f"Under {name} {first} hold nothing: {why_nothing(run, sinks)}."
     layer = int(np.nanargmax(by_layer))
     assert run.trace.first_weights is not None
@@ -100,11 +102,10 @@ def denominator_words(run: Run, sinks: int, name: str) -> str:
 def why_nothing(run: Run, sinks: int) -> str:
     """Why the late queries do not see the first tokens: gone, never read, or hidden."""
     trace = run.trace
-    if trace.setup.policy.recomputes:
-        return "they are not among the tokens read afresh"
-    if trace.evicted_at[:, :, :sinks].max() <= trace.prompt_tokens:
-        return "they have left the cache"
-    return "the pattern hides them, though the cache holds some of them"
+    if trace.evicted_at[:, :, :sinks].max() > trace.prompt_tokens:
+        return "the pattern hides them, though some of them are held"
+    is_afresh = trace.setup.policy.recomputes
+    return "they are not among the tokens read afresh" if is_afresh else "they have left the cache"
 
 
 def times(factor: float) -> str:

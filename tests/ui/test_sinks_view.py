@@ -51,7 +51,8 @@ def test_the_board_takes_the_budget_at_hand() -> None:
     ("words", "reason"),
     [
         ({"policy": "window:budget=8"}, "they have left the cache"),
-        ({"policy": "full", "pattern": "sliding:window=8"}, "the pattern hides them, though the cache holds"),
+        ({"policy": "full", "pattern": "sliding:window=8"}, "the pattern hides them, though some of them are held"),
+        ({"policy": "recompute:budget=30", "pattern": "sliding:window=8"}, "the pattern hides them"),
         ({"policy": "recompute:budget=8"}, "they are not among the tokens read afresh"),
     ],
 )
