@@ -2,6 +2,8 @@
 
 PORT ?= 8501
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# each loads the model, so more of them want 2 GB of memory each
+WORKERS ?= 2
 PYTEST_ARGS ?=
 
 VENV := .venv
@@ -27,7 +29,7 @@ warm: $(RUN_READY)
 
 test: $(DEV_READY)
 	@$(PY) -m kvviz.warm
-	$(PY) -m pytest $(PYTEST_ARGS)
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 lint: $(DEV_READY)
 	$(PY) -m ruff check .

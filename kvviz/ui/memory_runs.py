@@ -56,31 +56,37 @@ class Merged:
 
 
 def panels(page: Page) -> None:
-    """Both panels; each waits for its button."""
-    st.subheader("What the running model really holds", anchor=False)
-    st.caption(
-        f"Feeds at most {STEPPED_TOKENS} tokens of the sidebar's text one by one under A and under B, then counts the "
-        "bytes of the cache's tensors."
-    )
-    if measured := on_request("measured", "Measure the tensors", page.sides, measure):
-        st.markdown(measured_words(measured))
-    st.subheader("Merge the KV heads", anchor=False)
-    st.caption(
-        f"Averages the KV heads of the running model into one (MQA) and reads at most {MERGED_TOKENS} tokens with "
-        "everything kept, before and after."
-    )
-    if merged := on_request("merged", "Merge them", page.sides[:1], merge):
-        st.markdown(merged_words(merged))
+    """Both panels; each waits for its button.
+
+    Side by side, so that the progress and result of one do not move the other's button while somebody presses it.
+    """
+    left, right = st.columns(2)
+    with left:
+        st.subheader("What the running model really holds", anchor=False)
+        st.caption(
+            f"Feeds at most {STEPPED_TOKENS} tokens of the sidebar's text one by one under A and under B, then counts "
+            "the bytes of the cache's tensors."
+        )
+        if measured := on_request("measured", "Measure the tensors", page.sides, measure):
+            st.markdown(measured_words(measured))
+    with right:
+        st.subheader("Merge the KV heads", anchor=False)
+        st.caption(
+            f"Averages the KV heads of the running model into one (MQA) and reads at most {MERGED_TOKENS} tokens with "
+            "everything kept, before and after."
+        )
+        if merged := on_request("merged", "Merge them", page.sides[:1], merge):
+            st.markdown(merged_words(merged))
 
 
 def on_request(name: str, label: str, sides: list[Experiment], compute: Callable[[list[Experiment], Job], Any]) -> Any:
     """The result, once its button was pressed for these settings; None until then or after a stop."""
     key = (name, *(runs.key_of(side, None) for side in (sides if name == "measured" else [plain_side(sides[0])])))
-    slot = st.empty()
+    place = st.container()  # not a slot emptied first: that takes the button away and puts it back at every rerun
     if st.session_state.get(f"mem_asked.{name}") != key and runs.WORKER.result(key) is None:
-        slot.button(label, key=f"mem_ask.{name}", on_click=ask, args=(name, key))
+        place.button(label, key=f"mem_ask.{name}", on_click=ask, args=(name, key))
         return None
-    return waiting.extra(key, lambda job: compute(sides, job), slot)
+    return waiting.extra(key, lambda job: compute(sides, job), place.empty())
 
 
 def plain_side(side: Experiment) -> Experiment:
@@ -144,12 +150,21 @@ def merge(sides: list[Experiment], job: Job) -> Merged:
 
 
 def measured_words(measured: Measured) -> str:
-    table = [f"| after {plural(measured.tokens, 'token')} | tensors | formula | |", "|:--|--:|--:|:--|"]
-    for row in measured.rows:
-        verdict = "equal" if row.tensor_bytes == row.formula_bytes else f"{row.tensor_bytes - row.formula_bytes:+,} B"
-        counts = f"{row.tensor_bytes:,} B | {row.formula_bytes:,} B"
-        table.append(f"| {row.name}: {plain(row.words)} | {counts} | {verdict} ({row.formula}) |")
-    return "\n".join(table)
+    """A table with a column for each side."""
+    rows = measured.rows
+    lines = {
+        f"after {plural(measured.tokens, 'token')}": [f"{row.name}: {plain(row.words)}" for row in rows],
+        ":--": ["--:"] * len(rows),
+        "tensors": [f"{row.tensor_bytes:,} B" for row in rows],
+        "formula": [f"{row.formula_bytes:,} B" for row in rows],
+        "": [f"{difference(row)} ({row.formula})" for row in rows],
+    }
+    return "\n".join("| " + " | ".join([name, *cells]) + " |" for name, cells in lines.items())
+
+
+def difference(row: Held) -> str:
+    missing = row.tensor_bytes - row.formula_bytes
+    return f"{missing:+,} B" if missing else "equal"
 
 
 def merged_words(merged: Merged) -> str:
