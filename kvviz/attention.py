@@ -134,7 +134,8 @@ def weights_of(scores: Tensor, visible: Tensor | None, rule: Rule) -> Tensor:
     if rule.softcap is not None:
         x = torch.tanh(x / rule.softcap) * rule.softcap
     if visible is not None:
-        x = x.masked_fill(~visible[:, None], float("-inf"))
+        # the same as filling, but on a CPU several times faster, and its gradient costs nothing
+        x = x + torch.where(visible, 0.0, -torch.inf)[:, None]
     extra = extra_logits(x, rule)
     if not extra:
         return x.softmax(-1)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from kvviz import knobs
 from kvviz.knobs import BUDGET_LIMIT, Choice, knob, numbers
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LONGFORMER = "Beltagy et al., Longformer: The Long-Document Transformer, 2020"
 
@@ -39,7 +39,7 @@ class Causal(Pattern):
     source = "Vaswani et al., Attention Is All You Need, 2017"
 
     def sees(self, query: Tensor, key: Tensor, layer: int, head: Tensor) -> Tensor:
-        return torch.ones(torch.broadcast_shapes(query.shape, key.shape), dtype=torch.bool, device=key.device)
+        return (key <= query) | True  # in the shape that both broadcast to
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Dilated(Pattern):
     dilation: tuple[int, ...] = numbers((2,), "distance between them; several with / go by KV head", 1, 4096)
 
     def sees(self, query: Tensor, key: Tensor, layer: int, head: Tensor) -> Tensor:
-        dilation = torch.tensor(self.dilation, device=key.device)[head % len(self.dilation)]
+        dilation = key.new_tensor(self.dilation)[head % len(self.dilation)]
         dilation = dilation[:1] if len(self.dilation) == 1 else dilation
         distance = query - key
         return (distance % dilation == 0) & (distance < self.window * dilation)
@@ -90,7 +90,9 @@ class Global(Pattern):
     tokens: tuple[int, ...] = numbers((0,), "positions that are global, with /", 0, BUDGET_LIMIT)
 
     def sees(self, query: Tensor, key: Tensor, layer: int, head: Tensor) -> Tensor:
-        chosen = torch.tensor(self.tokens, device=key.device)
+        import torch
+
+        chosen = key.new_tensor(self.tokens)
         return (query - key < self.window) | torch.isin(key, chosen) | torch.isin(query, chosen)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "kvviz").rglob("*.py"))
+PAGES = [ROOT / "app.py", *sorted((ROOT / "pages").glob("*.py"))]
 
 
 def imports(path: Path) -> set[str]:
@@ -75,8 +78,21 @@ def test_only_one_file_subclasses_a_transformers_cache_and_one_passes_it() -> No
     assert [p.name for p in FILES if "cache=self.cache" in p.read_text(encoding="utf-8")] == ["engine.py"]
 
 
-@pytest.mark.parametrize("path", [*sorted((ROOT / "pages").glob("*.py")), ROOT / "app.py"], ids=lambda p: p.name)
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: p.name)
 def test_pages_are_thin(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 80
     assert not uses(path, "torch", "transformers", "kvviz.engine", "kvviz.cache", "kvviz.attention")
+
+
+# the exact reach and the gradients are torch through and through
+DRAWN_FIRST = [path for path in PAGES if path.name != "3_Receptive_field.py"]
+
+
+@pytest.mark.parametrize("path", DRAWN_FIRST, ids=lambda path: path.name)
+def test_settings_can_be_drawn_before_torch_is_there(path: Path) -> None:
+    """Importing it takes seconds; the settings of a page do not wait for it."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    own = "\n".join(ast.unparse(node) for node in body if isinstance(node, (ast.Import, ast.ImportFrom)))
+    ask = f"import sys\n{own}\nsys.exit(bool({{'torch', 'transformers'}} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", ask], cwd=ROOT, check=False).returncode == 0

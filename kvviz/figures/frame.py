@@ -19,6 +19,7 @@ LEGEND_ROW = 22  # pixels
 TITLE_WIDTH = 46  # characters a line; plotly does not wrap, and a phone shows about this many
 LABEL_WIDTH = 11  # characters of a tick label; a longer one would push the picture off a phone
 BAR_HEIGHT = 60  # pixels of a colour bar with its numbers and its title
+COMING = "The picture will stand here."
 ALL_TICKS = 24  # up to so many tokens every one is named
 
 
@@ -60,6 +61,12 @@ def lay_out(
         dragmode="zoom",
     )
     return fig
+
+
+def coming(height: int = 420) -> go.Figure:
+    """An empty frame for the time before the first picture; with it the browser fetches what draws figures."""
+    fig = lay_out(go.Figure(), kind="coming", alt=COMING, height=height)
+    return fig.update_layout(xaxis={"visible": False}, yaxis={"visible": False}, plot_bgcolor=theme.GROUND)
 
 
 def name_bar(fig: go.Figure, title: str) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from kvviz.knobs import BUDGET_LIMIT, fitted, knob
 from kvviz.policies.base import Scored, View
 from kvviz.policies.h2o import check_recent, half
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def voters(budget: int) -> int:
@@ -43,7 +45,7 @@ class AttentionWindow(Scored):
 
     def score(self, view: View) -> Tensor:
         assert view.rows is not None
-        return view.rows.sum(1).masked_fill(view.age < self.recent, torch.inf)
+        return view.rows.sum(1).masked_fill(view.age < self.recent, math.inf)
 
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         return "recent" if newest - position < self.recent else "heavy"

@@ -1,15 +1,18 @@
-"""What a policy is: a frozen set of knobs and one method, ``keep``, that says which slots survive."""
+"""What a policy is: a frozen set of knobs and one method, ``keep``, that says which slots survive.
+
+Policies and patterns import torch only where a function needs it: menus list them before it is there, seconds earlier.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from kvviz.counting import plural
 from kvviz.knobs import Choice
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,8 @@ class Scored(Policy):
 
 def top(score: Tensor, count: int) -> Tensor:
     """The ``count`` highest scores of each row as a bool mask, (…, K) → (…, K); of equal scores the older leaves."""
+    import torch
+
     if count == score.shape[-1] - 1:  # one leaves, as at every token: the first of the lowest is the oldest of them
         return torch.ones_like(score, dtype=torch.bool).scatter_(-1, score.argmin(-1, keepdim=True), False)
     order = score.flip(-1).argsort(dim=-1, descending=True, stable=True)[..., :count]

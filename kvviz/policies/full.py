@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from kvviz.policies.base import Policy, View
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -21,4 +22,4 @@ class Full(Policy):
     source = "Vaswani et al., Attention Is All You Need, 2017"
 
     def keep(self, view: View) -> Tensor:
-        return torch.ones_like(view.positions, dtype=torch.bool)
+        return view.positions <= view.newest

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from kvviz.knobs import BUDGET_LIMIT, fitted, knob, switch
 from kvviz.policies.base import Scored, View
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def half(budget: int) -> int:
@@ -45,8 +47,8 @@ class H2O(Scored):
     def score(self, view: View) -> Tensor:
         assert view.received is not None
         score = view.received / view.age.clamp(min=1) if self.normalise else view.received
-        score = score.masked_fill(view.age < self.recent, torch.inf)
-        return score.masked_fill(view.positions < self.sinks, torch.inf) if self.sinks else score
+        score = score.masked_fill(view.age < self.recent, math.inf)
+        return score.masked_fill(view.positions < self.sinks, math.inf) if self.sinks else score
 
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         if position < self.sinks:

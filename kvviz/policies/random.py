@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from kvviz.knobs import BUDGET_LIMIT, knob
 from kvviz.policies.base import Policy, View, top
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,9 @@ class Random(Policy):
     seed: int = knob(0, "seed of the ranks", 0, 2**31 - 1)
 
     def keep(self, view: View) -> Tensor:
-        rank = mix(mix(mix(mix(torch.full_like(view.positions, self.seed)) + view.layer) + view.head) + view.positions)
+        rank = mix(mix(mix(mix(view.positions * 0 + self.seed) + view.layer) + view.head) + view.positions)
         is_newest = view.positions == view.newest
-        return top(torch.where(is_newest, torch.iinfo(torch.int64).max, rank >> 1), view.limit)
+        return top((rank >> 1).masked_fill(is_newest, 2**63 - 1), view.limit)
 
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         return "recent" if position == newest else "other"

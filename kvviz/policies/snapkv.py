@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
+from typing import TYPE_CHECKING
 
 from kvviz.counting import plural
 from kvviz.knobs import BUDGET_LIMIT, fitted, knob, word
 from kvviz.policies.attention_window import check_observe, voters
 from kvviz.policies.base import Moment, Scored, View
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 POOLINGS = ("average", "max")
 
@@ -58,7 +59,7 @@ class Snapkv(Scored):
         assert view.rows is not None
         is_voter = view.age < self.observe
         votes = view.rows.sum(1).masked_fill(is_voter, 0)
-        return pooled(votes, self.kernel, self.pooling, ~is_voter).masked_fill(is_voter, torch.inf)
+        return pooled(votes, self.kernel, self.pooling, ~is_voter).masked_fill(is_voter, math.inf)
 
     def notes(self, tokens: int, prompt_tokens: int) -> list[str]:
         if prompt_tokens > max(self.budget, self.observe):
@@ -78,10 +79,12 @@ class Snapkv(Scored):
 
 def pooled(votes: Tensor, kernel: int, pooling: str, counts: Tensor) -> Tensor:
     """The mean or the largest of each slot's ``kernel`` neighbours that ``counts`` (H, K) as such; votes (H, K)."""
+    from torch.nn import functional as F
+
     side = kernel // 2
     if pooling == "max":
-        hidden = votes.masked_fill(~counts, -torch.inf)
-        return F.max_pool1d(F.pad(hidden, (side, side), value=-torch.inf), kernel, 1)
+        hidden = votes.masked_fill(~counts, -math.inf)
+        return F.max_pool1d(F.pad(hidden, (side, side), value=-math.inf), kernel, 1)
     total = F.avg_pool1d(F.pad(votes, (side, side)), kernel, 1) * kernel
     neighbours = F.avg_pool1d(F.pad(counts.to(votes.dtype), (side, side)), kernel, 1) * kernel
     return total / neighbours.clamp(min=1)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from kvviz.knobs import BUDGET_LIMIT, knob
 from kvviz.policies.base import Policy, View, top
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Streaming(Policy):
 
     def keep(self, view: View) -> Tensor:
         is_sink = view.positions < self.sinks
-        return top(torch.where(is_sink, view.newest + 1, view.positions), view.limit)
+        return top(view.positions.masked_fill(is_sink, view.newest + 1), view.limit)
 
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         return "sink" if position < self.sinks else "recent"

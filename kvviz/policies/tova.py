@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from kvviz.knobs import BUDGET_LIMIT, knob
 from kvviz.policies.base import Scored, View
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Tova(Scored):
 
     def score(self, view: View) -> Tensor:
         assert view.rows is not None
-        return view.rows[:, -1].masked_fill(view.positions == view.newest, torch.inf)
+        return view.rows[:, -1].masked_fill(view.positions == view.newest, math.inf)
 
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         return "recent" if position == newest else "other"

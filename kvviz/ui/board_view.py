@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from kvviz.board import Outcome, board
 from kvviz.ui import runs
 from kvviz.ui.jobs import Job
 from kvviz.ui.runs import Key, Run
 from kvviz.ui.state import View
 from kvviz.ui.words import plural
+
+if TYPE_CHECKING:
+    from kvviz.board import Outcome
 
 BOARD_BUDGET = 64  # where neither policy has one below the text's length
 
@@ -36,6 +39,9 @@ def board_job(view: View, run: Run, sinks: int) -> tuple[Key, Callable[[Job], Ke
     budget = board_budget(view, run.trace.tokens, sinks)
 
     def compute(job: Job) -> Kept:
+        # imports torch and transformers, which takes seconds: the controls are there before
+        from kvviz.board import board
+
         loaded = runs.loaded_model(experiment.model, job.tell)
         (line_break,) = loaded.tokenizer.encode("\n", add_special_tokens=False)[:1]
         outcomes = board(

@@ -7,11 +7,9 @@ from functools import cache
 
 import numpy as np
 import streamlit as st
-import torch
 from numpy.typing import NDArray
 
 from kvviz.figures.attention import visibility
-from kvviz.measures.reach import reach
 from kvviz.patterns import Causal, Dilated, Global, Layered, Pattern, Sliding
 from kvviz.ui.drawn import drawn
 from kvviz.ui.page import show
@@ -56,12 +54,16 @@ def examples() -> list[Example]:
 
 
 def example(title: str, pattern: Pattern, remark: str) -> Example:
+    from kvviz.measures.reach import reach
+
     mask, known = mask_of(pattern, 0), reach(pattern, LAYERS, TOKENS)[-1]
     return Example(title, pattern, remark, mask, int(mask.sum()), int(known.sum()))
 
 
 def mask_of(pattern: Pattern, layer: int) -> NDArray[np.bool_]:
     """What each of a few queries sees in one layer, (T, T) bool; for dilations by head, that of head 0."""
+    import torch  # takes seconds: the settings are there before
+
     places = torch.arange(TOKENS)
     seen = pattern.sees(places[:, None], places[None, None], layer, torch.zeros(1, 1, 1, dtype=torch.long))
     mask: NDArray[np.bool_] = (seen.reshape(-1, TOKENS, TOKENS)[0] & (places <= places[:, None])).numpy()

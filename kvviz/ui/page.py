@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +32,8 @@ PAGES = {
     "pages/4_Cache.py": "Cache",
     "pages/5_Memory.py": "Memory",
 }
+APPEAR_SECONDS = 1.5  # what a browser takes for the settings of its first page
+SETTINGS_SENT = threading.Event()
 PAINT_SECONDS = 0.2  # with 0.1 the rest arrives before the browser has begun
 SIDEBAR_WIDTH = 320  # pixels; on a phone it is folded away
 NO_TOOLBAR = {"displayModeBar": False}
@@ -121,7 +125,19 @@ def open_page(name: str, question: str, intro: str = "") -> Page:
         messages.warning(plain(note))
     for problem in sidebar.problems:
         messages.warning(plain(problem))
-    return Page(view, st.container())
+    page = Page(view, st.container())
+    let_settings_appear()
+    return page
+
+
+def let_settings_appear() -> None:
+    """Before torch is there: its import takes a core and Python's lock for seconds, and the browser wants both.
+
+    Only the first page that a server sends waits here; whoever warms the server up waits for ``SETTINGS_SENT``.
+    """
+    if "torch" not in sys.modules:
+        time.sleep(APPEAR_SECONDS)
+    SETTINGS_SENT.set()
 
 
 def place_notes(view: View, run: Run) -> list[str]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kvviz import texts, tokens
 from kvviz.experiment import Experiment, Text
 from kvviz.figures.lifetimes import role_codes
+from kvviz.imports import uncollected
 from kvviz.models import Loaded, ModelError, choose_device, choose_dtype, load
 from kvviz.trace import Cancelled, Trace
 from kvviz.ui.jobs import Job, Stopped, Worker
@@ -68,11 +69,13 @@ def model_if_loaded(name: str) -> Loaded | None:
 
 def dtype_note(dtype: str | None) -> str | None:
     """What to say about a link made with another number format than this server computes in."""
+    if dtype is None:
+        return None  # and the settings need not wait for torch to know the device
     try:
         here = str(choose_dtype(None, choose_device())).removeprefix("torch.")
     except ModelError:
         return None  # the run will say what is wrong with the device
-    if dtype in (None, here):
+    if dtype == here:
         return None
     return f"This link was made with numbers in {dtype}; this server computes in {here}, so the last digits may differ."
 
@@ -85,10 +88,13 @@ def token_ids(name: str, content: str) -> tuple[int, ...]:
 
 def compute_run(experiment: Experiment, layer: int | None, job: Job) -> Run:
     """Replay the experiment with all measures, and with the maps of one layer where asked."""
-    # transformers takes seconds to import: the controls are there before it is
-    from kvviz.replay import replay
+    if model_if_loaded(experiment.model) is None:
+        job.tell("Loading the libraries that run the model", 0.0)
+    # torch and transformers take seconds to import: the controls are there before they are
+    with uncollected():
+        from kvviz.replay import replay
 
-    loaded = loaded_model(experiment.model, job.tell)  # loading is never broken off: the next job needs it too
+        loaded = loaded_model(experiment.model, job.tell)  # loading is never broken off: the next job needs it too
     ids = token_ids(experiment.model, experiment.text.content)
     notes = length_notes(len(ids), experiment)
     ids = ids[: experiment.tokens]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import streamlit as st
-import torch
 from numpy.typing import NDArray
 
 from kvviz.figures import theme
@@ -58,6 +57,8 @@ def received(run: Run, layer: int, head: int) -> Floats:
 
 def example_kept(budget: int) -> NDArray[np.bool_]:
     """What the policy itself keeps of the example, (8,) bool: nothing here decides but ``keep``."""
+    import torch  # takes seconds: the settings are there before
+
     scores = torch.tensor([EXAMPLE], dtype=torch.float64)
     count = len(EXAMPLE)
     view = View(

@@ -16,6 +16,7 @@ from pathlib import Path
 from streamlit.web import cli
 
 APP = Path(__file__).parent.parent.parent / "app.py"
+BROWSER_SECONDS = 4.0  # within which a browser that was waiting for the server asks for its page
 CURE = "choose another one, as in `make run PORT=9000`"
 
 
@@ -73,9 +74,10 @@ def warm_quietly() -> None:
     """A failure here is shown by the page itself, in a sentence; the server starts all the same."""
     try:
         # imported here, beside the server and not before it: the port answers while torch and the model load
-        from kvviz.ui.page import warm
+        from kvviz.ui import page
 
-        warm()
+        page.SETTINGS_SENT.wait(BROWSER_SECONDS)
+        page.warm()
     except Exception as error:
         print(f"kvviz: {error}", file=sys.stderr)
 

@@ -10,9 +10,11 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from kvviz.experiment import Experiment
+from kvviz.figures.frame import COMING, coming
 from kvviz.ui import runs
 from kvviz.ui.jobs import Job
 from kvviz.ui.runs import WORKER, Key, Run
@@ -36,7 +38,8 @@ def runs_or_last(view: View, experiments: list[Experiment], needs_maps: bool, sl
         return last_shown(slot, "This run was stopped.", needs_maps)
     if len(st.session_state.get("cancelled", keys)) == len(keys):  # a further computation stays stopped
         st.session_state.pop("cancelled", None)
-    jobs, error = waited(lambda: runs.jobs_for(owner(), experiments, keys), keys, slot, "runs")
+    frame = None if "shown" in st.session_state else coming()
+    jobs, error = waited(lambda: runs.jobs_for(owner(), experiments, keys), keys, slot, "runs", frame)
     if error is not None:
         return last_shown(slot, runs.sentence(error), needs_maps)
     st.session_state["shown"] = (view, keys)
@@ -58,11 +61,13 @@ def extra(key: Key, compute: Callable[[Job], Any], slot: Any) -> Any | None:
     return jobs[0].result
 
 
-def waited(want: Callable[[], list[Job]], keys: list[Key], slot: Any, name: str) -> tuple[list[Job], Exception | None]:
+def waited(
+    want: Callable[[], list[Job]], keys: list[Key], slot: Any, name: str, frame: go.Figure | None = None
+) -> tuple[list[Job], Exception | None]:
     """The jobs when all have ended, and the first error among them; a job broken off for others is wanted again."""
     for attempt in range(ATTEMPTS):
         jobs = want()
-        wait_for(jobs, keys, slot, f"{name}.{attempt}")
+        wait_for(jobs, keys, slot, f"{name}.{attempt}", frame)
         error = next((job.error for job in jobs if job.error is not None), None)
         if not isinstance(error, runs.BROKEN_OFF):
             break
@@ -83,13 +88,15 @@ def owner() -> str:
     return str(st.session_state["owner"])
 
 
-def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any, name: str) -> None:
-    """Wait in the script until all have ended; meanwhile the browser keeps the old figures, greyed."""
+def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any, name: str, frame: go.Figure | None) -> None:
+    """Wait in the script until all have ended; meanwhile the browser keeps the old figures, greyed, or ``frame``."""
     if ended(jobs, PATIENT_SECONDS if "shown" in st.session_state else QUICK_SECONDS):
         return
     with slot.container():
         bar = st.progress(0.0)
         st.button("Cancel", key=f"cancel.{name}", on_click=cancel, args=(keys,))
+        if frame is not None:
+            st.plotly_chart(frame, key=f"coming.{name}", config={"displayModeBar": False}, alt=COMING)
     told = None
     while not ended(jobs, POLL_SECONDS):
         share, message = progress_of(jobs)

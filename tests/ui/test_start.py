@@ -1,0 +1,64 @@
+"""The start of a server: settings first, then torch and the model."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+
+import pytest
+
+from kvviz.figures.frame import COMING, coming
+from kvviz.imports import uncollected
+from kvviz.ui import page, runs, serve
+
+
+def test_settings_get_their_time_only_before_torch_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(page.time, "sleep", slept.append)
+    monkeypatch.setattr(page, "SETTINGS_SENT", threading.Event())
+    monkeypatch.setitem(sys.modules, "torch", sys)  # whatever is there, it has been imported
+    page.let_settings_appear()
+    assert slept == [] and page.SETTINGS_SENT.is_set()
+    monkeypatch.delitem(sys.modules, "torch")
+    page.let_settings_appear()
+    assert slept == [page.APPEAR_SECONDS]
+
+
+def test_the_server_warms_up_after_the_first_page_or_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    sent = threading.Event()
+    monkeypatch.setattr(page, "SETTINGS_SENT", sent)
+    monkeypatch.setattr(page, "warm", lambda: order.append("warm"))
+    monkeypatch.setattr(serve, "BROWSER_SECONDS", 60.0)
+    warming = threading.Thread(target=serve.warm_quietly)
+    warming.start()
+    order.append("page")
+    sent.set()
+    warming.join(20)
+    assert order == ["page", "warm"]
+    monkeypatch.setattr(page, "SETTINGS_SENT", threading.Event())
+    monkeypatch.setattr(serve, "BROWSER_SECONDS", 0.01)
+    serve.warm_quietly()
+    assert order == ["page", "warm", "warm"]
+
+
+def test_a_link_without_a_number_format_asks_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "choose_device", lambda: pytest.fail("torch would be imported"))
+    assert runs.dtype_note(None) is None
+
+
+def test_collection_comes_back_as_it_was() -> None:
+    assert gc.isenabled()
+    with pytest.raises(KeyError), uncollected():
+        assert not gc.isenabled()
+        with uncollected():
+            pass
+        assert not gc.isenabled()
+        raise KeyError
+    assert gc.isenabled()
+
+
+def test_the_empty_frame_says_what_it_is_and_holds_nothing() -> None:
+    frame = coming()
+    assert frame.to_dict()["layout"]["meta"]["alt"] == COMING and len(frame.data) == 0
