@@ -135,7 +135,7 @@ def let_settings_appear() -> None:
 
     Only the first page that a server sends waits here; whoever warms the server up waits for ``SETTINGS_SENT``.
     """
-    if "torch" not in sys.modules:
+    if not SETTINGS_SENT.is_set() and "torch" not in sys.modules:
         time.sleep(APPEAR_SECONDS)
     SETTINGS_SENT.set()
 
