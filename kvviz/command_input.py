@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvviz.experiment import SETUP_PARSERS, Setup, parse_setup
-from kvviz.imports import uncollected
 from kvviz.texts import decoded
 
 if TYPE_CHECKING:
@@ -83,8 +82,7 @@ def setup_of(arguments: argparse.Namespace) -> Setup:
 def load_model(arguments: argparse.Namespace) -> Loaded:
     from kvviz.models import load
 
-    with uncollected():
-        return load(arguments.model, dtype=arguments.dtype, device=arguments.device)
+    return load(arguments.model, dtype=arguments.dtype, device=arguments.device)
 
 
 def read_bytes(path: str) -> bytes:

@@ -94,7 +94,7 @@ def compute_run(experiment: Experiment, layer: int | None, job: Job) -> Run:
     with uncollected():
         from kvviz.replay import replay
 
-        loaded = loaded_model(experiment.model, job.tell)  # loading is never broken off: the next job needs it too
+    loaded = loaded_model(experiment.model, job.tell)  # loading is never broken off: the next job needs it too
     ids = token_ids(experiment.model, experiment.text.content)
     notes = length_notes(len(ids), experiment)
     ids = ids[: experiment.tokens]
