@@ -37,11 +37,11 @@ SETTINGS_SENT = threading.Event()
 PAINT_SECONDS = 0.2  # with 0.1 the rest arrives before the browser has begun
 SIDEBAR_WIDTH = 320  # pixels; on a phone it is folded away
 NO_TOOLBAR = {"displayModeBar": False}
-# less air above, formulas that scroll on a phone, notes that stay near their figure
+# less air above, formulas and tables that scroll on a phone, notes that stay near their figure
 STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding-top: 3.5rem; padding-bottom: 4rem; }
 [data-testid="stSidebarUserContent"] { padding-bottom: 1rem; }
-.katex-display { overflow: auto hidden; padding-bottom: 0.3rem; }
+.katex-display, [data-testid="stMarkdownContainer"]:has(> table) { overflow: auto hidden; padding-bottom: 0.3rem; }
 </style>"""
 
 

@@ -181,3 +181,10 @@ def test_the_memory_page_counts_at_once_and_runs_the_model_on_request(server: st
     page.get_by_role("button", name="Merge them").click()
     expect(page.get_by_text("trained into a model").first).to_be_visible()
     expect(page.get_by_text("equal (the formula in")).to_have_count(2)
+
+
+def test_a_wide_table_scrolls_by_itself_on_a_phone(server: str, open_page: Open) -> None:
+    page = open_page(f"{server}/Memory?policy=streaming:budget=32&tokens=40")
+    page.set_viewport_size({"width": 400, "height": 900})
+    page.locator("table").first.wait_for()
+    page.wait_for_function("document.querySelector('[data-testid=stMain]').scrollWidth <= innerWidth")
