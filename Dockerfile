@@ -12,9 +12,9 @@ COPY . .
 USER kvviz
 ENV KVVIZ_CACHE=/home/kvviz/models
 # the model becomes part of the image, so a container starts without a network
-RUN python -m kvviz.warm
+RUN python -m kvviz.models.warm
 
 EXPOSE 8501
 HEALTHCHECK --start-period=30s CMD \
     python -c "import urllib.request as r; r.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=3)"
-CMD ["python", "-m", "kvviz.ui.serve", "--server.headless=true", "--server.address=0.0.0.0", "--server.port=8501"]
+CMD ["python", "-m", "kvviz.ui.shell.serve", "--server.headless=true", "--server.address=0.0.0.0", "--server.port=8501"]

@@ -22,13 +22,13 @@ help:
 	@echo "make clean         remove the environment and caches (not the model)"
 
 run: warm
-	$(PY) -m kvviz.ui.serve --server.port "$(PORT)"
+	$(PY) -m kvviz.ui.shell.serve --server.port "$(PORT)"
 
 warm: $(RUN_READY)
-	@$(PY) -m kvviz.warm
+	@$(PY) -m kvviz.models.warm
 
 test: $(DEV_READY)
-	@$(PY) -m kvviz.warm
+	@$(PY) -m kvviz.models.warm
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 lint: $(DEV_READY)
@@ -45,7 +45,7 @@ types: $(DEV_READY)
 	$(PY) -m mypy kvviz
 
 bench: $(DEV_READY)
-	@$(PY) -m kvviz.warm
+	@$(PY) -m kvviz.models.warm
 	$(PY) -m benchmarks
 
 clean:

@@ -3,10 +3,11 @@
 import streamlit as st
 
 from kvviz.figures.lifetimes import lifetimes
-from kvviz.ui import cache_view, start_view
-from kvviz.ui.drawn import drawn
-from kvviz.ui.page import open_page, prose, show
-from kvviz.ui.words import side_words
+from kvviz.ui.cache import view as cache_view
+from kvviz.ui.shell.drawn import drawn
+from kvviz.ui.shell.page import open_page, prose, show
+from kvviz.ui.shell.words import side_words
+from kvviz.ui.start import view as start_view
 
 page = open_page("Start", "What does a language model still hold?", prose("start"))
 a, b = page.runs()

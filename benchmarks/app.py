@@ -24,7 +24,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-AS_MAKE_RUN = (sys.executable, "-m", "kvviz.ui.serve")
+AS_MAKE_RUN = (sys.executable, "-m", "kvviz.ui.shell.serve")
 AS_A_HOST = (sys.executable, "-m", "streamlit", "run", "app.py")
 START_SECONDS = 60
 

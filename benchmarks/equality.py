@@ -9,9 +9,9 @@ from torch import Tensor
 
 from benchmarks import stock
 from benchmarks.material import loaded, text_ids
-from kvviz.experiment import Setup, parse_setup
+from kvviz.choices.setup import Setup, parse_setup
 from kvviz.policies import POLICIES
-from kvviz.replay import open_pass
+from kvviz.run.replay import open_pass
 
 TOKENS, BUDGET = 256, 64
 

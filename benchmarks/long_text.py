@@ -9,8 +9,8 @@ import time
 import numpy as np
 
 from benchmarks.material import loaded, text_ids
-from kvviz.experiment import parse_setup
-from kvviz.replay import BLOCK, replay
+from kvviz.choices.setup import parse_setup
+from kvviz.run.replay import BLOCK, replay
 
 TOKENS, RUNS = 4096, 3
 BLOCKS = TOKENS // BLOCK

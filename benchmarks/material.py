@@ -7,9 +7,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from kvviz import tokens
-from kvviz.models import Loaded, load
-from kvviz.texts import PRESETS
+from kvviz.choices.texts import PRESETS
+from kvviz.models import Loaded, load, tokens
 
 
 @cache

@@ -14,8 +14,8 @@ import numpy as np
 from benchmarks import stock
 from benchmarks.material import loaded, text_ids
 from benchmarks.timing import seconds_of
-from kvviz.experiment import parse_setup
-from kvviz.replay import replay
+from kvviz.choices.setup import parse_setup
+from kvviz.run.replay import replay
 
 TOKENS, PROMPT = 1536, 1024
 SPECS = (

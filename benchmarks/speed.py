@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from benchmarks import stock
 from benchmarks.material import loaded, text_ids
 from benchmarks.timing import ratio, take_turns
-from kvviz.experiment import Setup, parse_setup
-from kvviz.generate import generate
+from kvviz.choices.setup import Setup, parse_setup
 from kvviz.policies import POLICIES
-from kvviz.replay import replay
+from kvviz.run.generate import generate
+from kvviz.run.replay import replay
 
 TOKENS, BUDGET, ROUNDS = 512, 128, 3
 PROMPT, NEW_TOKENS, WRITING_ROUNDS = 256, 96, 5

@@ -5,14 +5,14 @@ import streamlit as st
 
 from kvviz.figures.attention import attention_map, difference_map, visibility
 from kvviz.figures.scales import shared_top
-from kvviz.ui import agreement_view, gallery_view
-from kvviz.ui import attention_view as look
+from kvviz.ui.attention import agreement, gallery
+from kvviz.ui.attention import view as look
 from kvviz.ui.components.layer_head_picker import layer_head_picker
 from kvviz.ui.components.token_strip import token_strip
-from kvviz.ui.drawn import drawn
-from kvviz.ui.page import open_page, show
-from kvviz.ui.state import AVERAGES, SCALES, kept
-from kvviz.ui.words import COUNTS_FROM_ONE, side_words
+from kvviz.ui.shell.drawn import drawn
+from kvviz.ui.shell.page import open_page, show
+from kvviz.ui.shell.state import AVERAGES, SCALES, kept
+from kvviz.ui.shell.words import COUNTS_FROM_ONE, side_words
 
 page = open_page("Attention", "Where does it look?")
 a, b = page.runs(maps=True)
@@ -74,7 +74,7 @@ with right:
         on_pick=look.choose_query,
     )
 
-agreement_view.draw(a, b, layer, head, query, page.view.top_k)
-gallery_view.draw()
+agreement.draw(a, b, layer, head, query, page.view.top_k)
+gallery.draw()
 page.lesson("attention")
 page.try_this(look.IDEAS)

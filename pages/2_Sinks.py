@@ -5,13 +5,16 @@ import streamlit as st
 from kvviz.figures.bars import bars
 from kvviz.figures.series import series_lines
 from kvviz.measures.sinks import mean_known, sink_mass_along
-from kvviz.ui import attention_view, board_view, cache_view, waiting
-from kvviz.ui import sinks_view as look
+from kvviz.ui.attention import view as attention_view
+from kvviz.ui.cache import view as cache_view
 from kvviz.ui.components.layer_head_picker import layer_head_picker
-from kvviz.ui.drawn import drawn
-from kvviz.ui.page import download, open_page, show
-from kvviz.ui.state import kept
-from kvviz.ui.words import side_words
+from kvviz.ui.shell import waiting
+from kvviz.ui.shell.drawn import drawn
+from kvviz.ui.shell.page import download, open_page, show
+from kvviz.ui.shell.state import kept
+from kvviz.ui.shell.words import side_words
+from kvviz.ui.sinks import ablation as board_view
+from kvviz.ui.sinks import view as look
 
 page = open_page("Sinks", "Why the first token?")
 a, b = page.runs()

@@ -3,16 +3,16 @@
 import streamlit as st
 
 from kvviz.figures.reach import cone_map, depth_map, distance_lines, parts_map
-from kvviz.ui import reach_view as look
-from kvviz.ui import waiting
-from kvviz.ui.drawn import drawn
-from kvviz.ui.page import open_page, show
-from kvviz.ui.reach_bounds import bound_words, calculator
-from kvviz.ui.reach_ideas import IDEAS
-from kvviz.ui.reach_looks import MEASURED
-from kvviz.ui.reach_runs import depths_job, pair_job
-from kvviz.ui.state import kept
-from kvviz.ui.words import COUNTS_FROM_ONE, plain, side_words
+from kvviz.ui.receptive_field import view as look
+from kvviz.ui.receptive_field.bounds import bound_words, calculator
+from kvviz.ui.receptive_field.examples import IDEAS
+from kvviz.ui.receptive_field.runs import depths_job, pair_job
+from kvviz.ui.receptive_field.settings import MEASURED
+from kvviz.ui.shell import waiting
+from kvviz.ui.shell.drawn import drawn
+from kvviz.ui.shell.page import open_page, show
+from kvviz.ui.shell.state import kept
+from kvviz.ui.shell.words import COUNTS_FROM_ONE, plain, side_words
 
 page = open_page("Receptive field", "How far can it see?")
 a, b = page.runs()

@@ -4,12 +4,13 @@ import streamlit as st
 
 from kvviz.figures.lifetimes import lifetimes
 from kvviz.figures.series import entries_over_time
-from kvviz.ui import cache_view as look
-from kvviz.ui import layers_view, scores_view
+from kvviz.ui.cache import layers as layers_view
+from kvviz.ui.cache import scores as scores_view
+from kvviz.ui.cache import view as look
 from kvviz.ui.components.step_player import step_player
-from kvviz.ui.drawn import drawn
-from kvviz.ui.page import open_page, show
-from kvviz.ui.words import COUNTS_FROM_ONE, side_words
+from kvviz.ui.shell.drawn import drawn
+from kvviz.ui.shell.page import open_page, show
+from kvviz.ui.shell.words import COUNTS_FROM_ONE, side_words
 
 page = open_page("Cache", "What does it still hold?")
 a, b = page.runs()

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from kvviz.ui import memory_tables as tables
-from kvviz.ui import memory_view as look
-from kvviz.ui.memory_controls import controls
-from kvviz.ui.memory_runs import panels
-from kvviz.ui.page import open_page, show
-from kvviz.ui.words import plain
+from kvviz.ui.memory import tables
+from kvviz.ui.memory import view as look
+from kvviz.ui.memory.controls import controls
+from kvviz.ui.memory.panels import panels
+from kvviz.ui.shell.page import open_page, show
+from kvviz.ui.shell.words import plain
 
 page = open_page("Memory", "What does it cost?")
 chosen = controls(page.view)

@@ -10,7 +10,7 @@ from gguf import GGUFWriter
 
 from kvviz.models import ModelCard
 from kvviz.models.files import file_sha256
-from kvviz.tokens import _byte_of
+from kvviz.models.tokens import _byte_of
 
 FILE = "tiny.gguf"
 HIDDEN, LAYERS, HEADS, KV_HEADS, INNER, VOCABULARY = 32, 2, 4, 2, 64, 260

@@ -1,4 +1,7 @@
-"""Pure plotly figures: arrays and labels in, ``go.Figure`` out. They know no model, no trace and no page."""
+"""Pure plotly figures: arrays and labels in, ``go.Figure`` out. They know no model, no trace and no page.
+
+May import measures and text.
+"""
 
 from kvviz.figures.attention import attention_map, difference_map, visibility
 from kvviz.figures.lifetimes import lifetimes, role_codes

@@ -9,11 +9,11 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from kvviz.counting import plural
 from kvviz.figures import theme
 from kvviz.figures.frame import lay_out, short, token_axis
 from kvviz.figures.pooling import LIMIT, pool, pool_labels, pool_notice
 from kvviz.figures.scales import Scale, ScaleName, colour_bar
+from kvviz.text.counting import plural
 
 Floats = NDArray[np.floating]
 

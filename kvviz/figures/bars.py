@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from kvviz.figures import theme
 from kvviz.figures.frame import bare, lay_out
-from kvviz.tokens import escape
+from kvviz.text.signs import escape
 
 BAR = 34  # pixels of height for each
 

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from kvviz.figures import theme
 from kvviz.figures.scales import unseen
-from kvviz.tokens import escape
+from kvviz.text.signs import escape
 
 LEGEND_ROW = 22  # pixels
 TITLE_WIDTH = 46  # characters a line; plotly does not wrap, and a phone shows about this many

@@ -9,10 +9,10 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from kvviz.counting import plural
 from kvviz.figures import theme
 from kvviz.figures.frame import LEGEND_ROW, bare, lay_out, legend_above, short, step_ticks, swatch, token_axis
 from kvviz.figures.pooling import pool_factor
+from kvviz.text.counting import plural
 
 Codes = NDArray[np.uint8]
 Ints = NDArray[np.integer]

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from kvviz.figures import theme
 from kvviz.figures.frame import bare, lay_out, legend_above
-from kvviz.tokens import escape
+from kvviz.text.signs import escape
 
 COLUMNS = 2
 ROW_HEIGHT, LINE_HEIGHT = 230, 420  # pixels

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kvviz.figures import theme
 from kvviz.figures.frame import lay_out, short
-from kvviz.tokens import escape
+from kvviz.text.signs import escape
 
 HEIGHT = 380
 FAINT = "#808080"  # the word "empty", on any page

@@ -9,9 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from kvviz.counting import plural
 from kvviz.figures import theme
 from kvviz.figures.frame import bare, lay_out, legend_above, short, swatch, token_axis
+from kvviz.text.counting import plural
 
 HEIGHT = 280
 

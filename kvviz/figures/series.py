@@ -10,10 +10,10 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from kvviz.counting import plural
 from kvviz.figures import theme
 from kvviz.figures.frame import ALL_TICKS, LEGEND_ROW, bare, lay_out, legend_above, step_ticks
-from kvviz.tokens import escape
+from kvviz.text.counting import plural
+from kvviz.text.signs import escape
 
 Numbers = NDArray[Any]  # whole or floating
 Series = tuple[str, theme.Side, Numbers]  # label, whose colour, one value per step

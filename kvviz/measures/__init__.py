@@ -1,1 +1,1 @@
-"""Measures: arrays in, arrays out. Each is one formula with a hand-worked test."""
+"""Measures: arrays in, arrays out, each one formula with a hand-worked test; may import choices, knobs and text."""

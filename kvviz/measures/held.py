@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvviz.storage import Quantised, Widths
+from kvviz.choices.storage import Quantised, Widths
 
 Ints = NDArray[Any]
 

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kvviz.patterns import Dilated, Global, Layered, Pattern, Sliding
+from kvviz.choices.patterns import Dilated, Global, Layered, Pattern, Sliding
 
 Bools = NDArray[np.bool_]
 Masks = Callable[[int], Tensor]  # layer → (T, T) bool, the union over the layer's heads

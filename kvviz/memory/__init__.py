@@ -1,4 +1,7 @@
-"""Bytes of a KV cache for any model, from whole numbers; the standard library is enough for it."""
+"""Bytes of a KV cache for any model, from whole numbers; the standard library is enough for it.
+
+May import choices, knobs, text and (to ask what a policy keeps) policies.
+"""
 
 from kvviz.memory.account import Account, Ask, Row, account
 from kvviz.memory.config import read_config

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from kvviz.choices.storage import Native, Offload, Quantised, Storage, Widths
 from kvviz.memory import formulas
+from kvviz.memory.formats import Blocks
 from kvviz.memory.shape import KIND_WORDS, NUMBER_BYTES, Group, Shape
-from kvviz.memory.stored import Blocks
-from kvviz.storage import Native, Offload, Quantised, Storage, Widths
 
 
 @dataclass(frozen=True)

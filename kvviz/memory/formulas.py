@@ -6,7 +6,7 @@ held by one sequence in one layer, ``item_bytes`` bytes of one number, and every
 
 from __future__ import annotations
 
-from kvviz.storage import Quantised, Widths
+from kvviz.choices.storage import Quantised, Widths
 
 BLOCK_NUMBERS = 32  # numbers that share a scale in the llama.cpp formats
 Q8_0_BYTES = 34  # a block of q8_0: 32 codes of one byte and a two-byte scale (ggml, block_q8_0)
@@ -66,7 +66,7 @@ def kivi_bytes(storage: Quantised, widths: Widths, tokens: int, sinks: int, rece
     """One KV head after ``tokens`` tokens, of which the first ``sinks`` and the latest ``recent`` are held.
 
     Exact keys and values at full width, whole blocks of coded keys, coded values one by one: the rule of
-    ``kvviz.storage.Quantised``. A block whose entries were partly evicted counts whole.
+    ``kvviz.choices.storage.Quantised``. A block whose entries were partly evicted counts whole.
     """
     return sum(count * size for count, size in kivi_terms(storage, widths, tokens, sinks, recent))
 

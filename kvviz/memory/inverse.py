@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from kvviz.choices.storage import Quantised
 from kvviz.memory.account import Ask, account, bytes_of
 from kvviz.memory.shape import NUMBER_BYTES, Shape
-from kvviz.storage import Quantised
 
 ENDLESS = 10**12  # a cache that still fits at so many tokens has stopped growing
 

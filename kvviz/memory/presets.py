@@ -1,4 +1,4 @@
-"""Models by name, each read from the fields of its config as recorded in ``kvviz/data/model_configs.csv``."""
+"""Models by name, each read from the fields of its config as recorded in ``kvviz/memory/data/model_configs.csv``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kvviz.knobs import suggestion
 from kvviz.memory.config import shape_of
 from kvviz.memory.shape import Shape
 
-TABLE = Path(__file__).parent.parent / "data" / "model_configs.csv"
+TABLE = Path(__file__).parent / "data" / "model_configs.csv"
 # columns that are config fields under the same name
 FIELDS = (
     *("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "hidden_size", "kv_lora_rank"),

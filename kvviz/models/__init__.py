@@ -1,4 +1,4 @@
-"""Models: the table, and loading one by name.
+"""Models: the table, loading one by name, its tokens, its positions, its heads; may import text.
 
 ``load()`` fetches the default model once, checks its hash and keeps it in the user's cache folder.
 """

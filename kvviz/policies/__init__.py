@@ -1,4 +1,7 @@
-"""One file a policy. A new file in this folder is found by itself; nothing else has to be edited."""
+"""One file a policy. A new file in this folder is found by itself; nothing else has to be edited.
+
+May import knobs and text.
+"""
 
 from __future__ import annotations
 

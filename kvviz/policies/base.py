@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from kvviz.counting import plural
 from kvviz.knobs import Choice
+from kvviz.text.counting import plural
 
 if TYPE_CHECKING:
     from torch import Tensor

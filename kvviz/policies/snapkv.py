@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvviz.counting import plural
 from kvviz.knobs import BUDGET_LIMIT, fitted, knob, word
 from kvviz.policies.attention_window import check_observe, voters
 from kvviz.policies.base import Moment, Scored, View
+from kvviz.text.counting import plural
 
 if TYPE_CHECKING:
     from torch import Tensor

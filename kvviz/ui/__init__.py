@@ -1,1 +1,1 @@
-"""What the pages share: the only package, beside the pages, that imports streamlit."""
+"""The pages: the only room that imports streamlit; may import everything but cli, eviction and cache."""

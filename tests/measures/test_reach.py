@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from kvviz.choices.patterns import parse_pattern
 from kvviz.measures.reach import bound, cones, reach, rounded, span, window_bound
-from kvviz.patterns import parse_pattern
 
 SPECS = (
     "causal",

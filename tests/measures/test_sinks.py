@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kvviz.experiment import parse_setup
+from kvviz.choices.setup import parse_setup
 from kvviz.measures.sinks import growth, mean_known, sink_mass_along, sink_share
-from kvviz.replay import replay
+from kvviz.run.replay import replay
 from tests.tiny import some_ids, tiny
 
 # one layer, two heads, three queries, weights on the first two positions

@@ -10,9 +10,9 @@ import pytest
 
 from kvviz.memory import formulas, preset
 from kvviz.memory.account import Ask, bytes_of
-from kvviz.memory.engine import ENGINES
+from kvviz.memory.engines import ENGINES
+from kvviz.memory.formats import Q4_0, Q8_0
 from kvviz.memory.shape import Shape
-from kvviz.memory.stored import Q4_0, Q8_0
 from tests.memory.examples import E2B, E4B, GEMMA_4_31B, LINEAR, bytes_at, gqa, mha, mla, repeat, shape
 
 ROWS = list(csv.DictReader((Path(__file__).parent.parent / "data" / "kv_check_figures.csv").open(encoding="utf-8")))

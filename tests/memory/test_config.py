@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kvviz.experiment import Setup
+from kvviz.choices.setup import Setup
 from kvviz.memory import read_config
 from kvviz.memory.config import shape_of
-from kvviz.replay import replay
+from kvviz.run.replay import replay
 from tests.memory.examples import (
     DEEPSEEK_V4,
     E2B,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from kvviz.experiment import Setup
+from kvviz.choices.setup import Setup
 from kvviz.memory import formulas
 from kvviz.memory.account import Ask, bytes_of
-from kvviz.memory.engine import ENGINES
-from kvviz.memory.keeping import ask_for, doubts
+from kvviz.memory.engines import ENGINES
+from kvviz.memory.formats import parse_any_storage
 from kvviz.memory.presets import preset
+from kvviz.memory.retention import ask_for, doubts
 from kvviz.memory.shape import Group, Shape
-from kvviz.memory.stored import parse_any_storage
 from kvviz.policies import parse_policy
-from kvviz.replay import replay
+from kvviz.run.replay import replay
 from tests.tiny import some_ids, tiny
 
 STORAGES = ["native", "int8:group=4,residual=8", "int4:group=2,residual=16", "int2:group=8,residual=8"]

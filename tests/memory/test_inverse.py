@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from kvviz.memory import PRESETS, Ask, preset
 from kvviz.memory.account import bytes_of
+from kvviz.memory.formats import parse_any_storage
 from kvviz.memory.inverse import fit_sequences, fit_tokens, growth_bytes, peak_bytes, weight_bytes
-from kvviz.memory.keeping import ask_for
+from kvviz.memory.retention import ask_for
 from kvviz.memory.shape import Group, Shape
-from kvviz.memory.stored import parse_any_storage
 from kvviz.policies import parse_policy
 
 

@@ -8,7 +8,7 @@ from kvviz.knobs import spell
 from kvviz.memory import PRESETS, preset
 from kvviz.memory.account import Ask, account
 from kvviz.memory.inverse import growth_bytes
-from kvviz.memory.keeping import ask_for
+from kvviz.memory.retention import ask_for
 from kvviz.policies import parse_policy
 from tests.memory.examples import bytes_at
 

@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from kvviz.engine import Pass
-from kvviz.experiment import parse_setup
+from kvviz.choices.setup import parse_setup
+from kvviz.choices.texts import PRESETS
 from kvviz.models import Loaded
-from kvviz.texts import PRESETS
-from kvviz.tokens import encode
+from kvviz.models.tokens import encode
+from kvviz.run.engine import Pass
 from tests import naive_attention as naive
 from tests.tiny import some_ids, stock, tiny
 

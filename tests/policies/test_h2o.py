@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from kvviz.plan import PlanContext
+from kvviz.eviction.by_attention import Walk
+from kvviz.eviction.by_position import PlanContext
 from kvviz.policies import Policy, View, parse_policy
 from kvviz.policies.h2o import H2O
-from kvviz.walk import Walk
 
 CPU = torch.device("cpu")
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from kvviz.engine import Pass
-from kvviz.experiment import Setup, parse_setup
+from kvviz.choices.setup import Setup, parse_setup
 from kvviz.policies import POLICIES, Policy
-from kvviz.replay import open_pass
+from kvviz.run.engine import Pass
+from kvviz.run.replay import open_pass
 from tests.tiny import NAMES, some_ids, tiny
 
 TOKENS, BUDGET = 36, 10

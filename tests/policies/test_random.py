@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import torch
 
-from kvviz.engine import Pass
-from kvviz.experiment import Setup
+from kvviz.choices.setup import Setup
 from kvviz.policies.random import Random, mix
+from kvviz.run.engine import Pass
 from tests.tiny import some_ids, tiny
 
 MASK = 2**64 - 1

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from kvviz.experiment import parse_setup
-from kvviz.generate import generate
-from kvviz.recompute import AFFORDABLE_TOKENS, sample
-from kvviz.replay import replay
+from kvviz.choices.setup import parse_setup
+from kvviz.run.generate import generate
+from kvviz.run.recompute import AFFORDABLE_TOKENS, sample
+from kvviz.run.replay import replay
 from tests.tiny import NAMES, some_ids, stock, tiny
 
 TOKENS, BUDGET = 24, 7
@@ -45,7 +45,7 @@ def test_it_differs_from_the_cached_window_when_there_is_more_than_one_layer() -
 
 
 def test_a_long_text_is_sampled_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kvviz.recompute.AFFORDABLE_TOKENS", 0)
+    monkeypatch.setattr("kvviz.run.recompute.AFFORDABLE_TOKENS", 0)
     trace = replay(tiny("llama"), some_ids(60), parse_setup({"policy": "recompute:budget=8"}), measure=True)
     computed = np.isfinite(trace.nll)
     assert computed[:8].all() and computed.sum() == 8 + 15  # the last of the 16 has no next token to predict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from kvviz.plan import Plan, PlanContext
+from kvviz.eviction.by_position import Plan, PlanContext
 from kvviz.policies import parse_policy
 
 

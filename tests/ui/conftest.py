@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kvviz.ui import page
+from kvviz.ui.shell import page
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,7 +1,7 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from kvviz.ui.drawn import KEPT, drawn, frozen
+from kvviz.ui.shell.drawn import KEPT, drawn, frozen
 
 
 def test_equal_arguments_give_the_picture_kept_and_others_a_new_one() -> None:

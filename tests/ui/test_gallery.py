@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvviz.ui.gallery_view import cost_words, examples
+from kvviz.ui.attention.gallery import cost_words, examples
 
 
 def test_pairs_and_reach_by_hand() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kvviz.ui import jobs
-from kvviz.ui.jobs import Job, Stopped, Worker
+from kvviz.ui.shell import jobs
+from kvviz.ui.shell.jobs import Job, Stopped, Worker
 
 SOON = 5.0
 

@@ -11,10 +11,12 @@ from streamlit.testing.v1 import AppTest
 
 from kvviz.memory import PRESETS
 from kvviz.memory.shape import Shape
-from kvviz.ui import memory_controls, memory_runs, runs
-from kvviz.ui.memory_looks import MEMORY_DEFAULTS, PASTE, UPLOAD
-from kvviz.ui.memory_tables import IDEAS
-from kvviz.ui.state import View, view_from_query
+from kvviz.ui.memory import controls as memory_controls
+from kvviz.ui.memory import panels as memory_runs
+from kvviz.ui.memory.settings import MEMORY_DEFAULTS, PASTE, UPLOAD
+from kvviz.ui.memory.tables import IDEAS
+from kvviz.ui.shell import runs
+from kvviz.ui.shell.state import View, view_from_query
 from tests.memory.examples import DEEPSEEK_V4, LLAMA_4
 from tests.ui.test_pages import charts, checked, headline, numbers, said
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from kvviz.experiment import Text
+from kvviz.choices.linked_text import Text
 from kvviz.knobs import spell
 from kvviz.policies import POLICIES
 from kvviz.policies.pyramidkv import budgets
-from kvviz.ui import runs
-from kvviz.ui.runs import WORKER
-from kvviz.ui.state import PASTE
+from kvviz.ui.shell import runs
+from kvviz.ui.shell.runs import WORKER
+from kvviz.ui.shell.state import PASTE
 
 pytestmark = pytest.mark.real
 APP = str(Path(__file__).parent.parent.parent / "app.py")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kvviz.experiment import parse_setup
-from kvviz.ui.reach_bounds import formula_words
-from kvviz.ui.reach_ideas import IDEAS
-from kvviz.ui.runs import WORKER
-from kvviz.ui.state import view_from_query
+from kvviz.choices.setup import parse_setup
+from kvviz.ui.receptive_field.bounds import formula_words
+from kvviz.ui.receptive_field.examples import IDEAS
+from kvviz.ui.shell.runs import WORKER
+from kvviz.ui.shell.state import view_from_query
 from tests.ui.test_pages import BAD, SHORT, TOY, charts, checked, headline, numbers, opened, said
 
 pytestmark = pytest.mark.real

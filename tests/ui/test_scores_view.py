@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kvviz.experiment import parse_setup
-from kvviz.replay import replay
-from kvviz.ui.runs import Run
-from kvviz.ui.scores_view import age_words, example_kept, heavy_position, received
+from kvviz.choices.setup import parse_setup
+from kvviz.run.replay import replay
+from kvviz.ui.cache.scores import age_words, example_kept, heavy_position, received
+from kvviz.ui.shell.runs import Run
 from tests.tiny import some_ids, tiny
 
 

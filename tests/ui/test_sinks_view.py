@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kvviz.board import Outcome, rows_of
-from kvviz.experiment import parse_setup
-from kvviz.replay import replay
-from kvviz.ui.board_view import board_budget, board_words
-from kvviz.ui.runs import Run
-from kvviz.ui.sinks_view import denominator_words, headline, sentence_words, shown_layers
-from kvviz.ui.state import View
+from kvviz.analysis.sink_ablation import Outcome, rows_of
+from kvviz.choices.setup import parse_setup
+from kvviz.run.replay import replay
+from kvviz.ui.shell.runs import Run
+from kvviz.ui.shell.state import View
+from kvviz.ui.sinks.ablation import board_budget, board_words
+from kvviz.ui.sinks.view import denominator_words, headline, sentence_words, shown_layers
 from tests.tiny import some_ids, tiny
 
 

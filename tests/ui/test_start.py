@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from kvviz.figures.frame import COMING, coming
-from kvviz.imports import uncollected
-from kvviz.ui import page, runs, serve
+from kvviz.ui.shell import page, runs, serve
+from kvviz.ui.shell.imports import uncollected
 
 
 def test_settings_get_their_time_only_before_torch_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

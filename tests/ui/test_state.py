@@ -10,16 +10,18 @@ import streamlit as st
 from hypothesis import given
 from hypothesis import strategies as some
 
-from kvviz.experiment import POSITIONS, SOFTMAXES, Experiment, Setup, Text
-from kvviz.patterns import Causal, Sliding
+from kvviz.choices.experiment import Experiment
+from kvviz.choices.linked_text import Text
+from kvviz.choices.patterns import Causal, Sliding
+from kvviz.choices.setup import POSITIONS, SOFTMAXES, Setup
+from kvviz.choices.texts import PRESETS
 from kvviz.policies.full import Full
 from kvviz.policies.random import Random
 from kvviz.policies.rolling import Rolling
 from kvviz.policies.streaming import Streaming
 from kvviz.policies.window import Window
-from kvviz.texts import PRESETS
-from kvviz.ui import state
-from kvviz.ui.state import MEASURES, PASTE, SCALES, View, view_from_query
+from kvviz.ui.shell import state
+from kvviz.ui.shell.state import MEASURES, PASTE, SCALES, View, view_from_query
 
 budgets = some.integers(1, 2**20)
 policies = some.one_of(

@@ -1,0 +1,1 @@
+"""What takes several runs, or gradients through one; may import run and all below it."""

@@ -1,0 +1,140 @@
+"""Where the numbers of one layer's slots really lie: as they are, packed into codes, or partly in CPU memory.
+
+A store hands out dense keys and values, (1, H, n, D), and after each block is told what to code and what to drop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from kvviz.cache.packed import PackedStore
+from kvviz.cache.quantiser import Coding
+from kvviz.choices.storage import Offload, Quantised, Storage
+
+
+class Store(Protocol):
+    """What ``cache.SlotsLayer`` needs of a store."""
+
+    def add(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Take new entries, (1, H, R, D); the answer is all of them, old and new."""
+
+    def retain(self, slots: Tensor) -> None:
+        """Keep only these slots, (H, n) ascending indices, or (1, n) when all heads keep the same."""
+
+    def settle(self, coding: Coding | None) -> None:
+        """A block has ended: code what it says, move what has grown cold."""
+
+    @property
+    def held(self) -> int:
+        """Slots of each head."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensors that hold keys, values and their scales."""
+
+
+def store_for(storage: Storage, device: torch.device) -> Store:
+    """An empty store; without a GPU there is nowhere else to move cold entries to."""
+    if isinstance(storage, Quantised):
+        return PackedStore(storage)
+    if isinstance(storage, Offload) and device.type != "cpu":
+        return OffloadStore(storage.resident)
+    return NativeStore()
+
+
+def gather_slots(states: Tensor, slots: Tensor) -> Tensor:
+    """(1, H, K, D) and (H or 1, n) → (1, H, n, D) as tensors of their own, so that the dropped slots are freed."""
+    if len(slots) == 1:
+        return states.index_select(2, slots[0])
+    return states.gather(2, slots[None, :, :, None].expand(1, -1, -1, states.shape[-1]))
+
+
+class NativeStore:
+    """Keys and values in the model's own number format."""
+
+    def __init__(self) -> None:
+        self.entries: tuple[Tensor, Tensor] | None = None
+
+    def add(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        if self.entries is not None:
+            keys, values = torch.cat([self.entries[0], keys], -2), torch.cat([self.entries[1], values], -2)
+        self.entries = keys, values
+        return keys, values
+
+    def retain(self, slots: Tensor) -> None:
+        assert self.entries is not None
+        self.entries = gather_slots(self.entries[0], slots), gather_slots(self.entries[1], slots)
+
+    def settle(self, coding: Coding | None) -> None:
+        pass
+
+    @property
+    def held(self) -> int:
+        return 0 if self.entries is None else self.entries[0].shape[-2]
+
+    @property
+    def nbytes(self) -> int:
+        return 0 if self.entries is None else sum(part.nbytes for part in self.entries)
+
+
+class OffloadStore(NativeStore):
+    """The latest entries on the model's device, the older ones elsewhere; a step brings them over and lets them go."""
+
+    def __init__(self, resident: int) -> None:
+        super().__init__()
+        self.resident = resident
+        self.cold: tuple[Tensor, Tensor] | None = None
+
+    def add(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        self.bring(keys.device)
+        return super().add(keys, values)
+
+    def retain(self, slots: Tensor) -> None:
+        self.bring(slots.device)
+        super().retain(slots)
+
+    def bring(self, device: torch.device) -> None:
+        """Put the cold entries before the others again."""
+        if self.cold is None or self.entries is None:
+            return
+        pairs = zip(self.cold, self.entries, strict=True)
+        keys, values = (torch.cat([cold.to(device), hot], -2) for cold, hot in pairs)
+        self.entries, self.cold = (keys, values), None
+
+    def settle(self, coding: Coding | None) -> None:
+        if self.entries is None or self.held <= self.resident:
+            return
+        self.bring(self.entries[0].device)
+        split = self.held - self.resident
+        keys, values = self.entries
+        # copies: a slice would keep the whole tensor alive on the device
+        self.cold = keys[..., :split, :].to("cpu", copy=True), values[..., :split, :].to("cpu", copy=True)
+        self.entries = keys[..., split:, :].clone(), values[..., split:, :].clone()
+
+    @property
+    def held(self) -> int:
+        return super().held + (0 if self.cold is None else self.cold[0].shape[-2])
+
+    @property
+    def cold_nbytes(self) -> int:
+        """Bytes that lie elsewhere."""
+        return 0 if self.cold is None else sum(part.nbytes for part in self.cold)
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + self.cold_nbytes
+
+
+def storage_notes(storage: Storage, stores: Sequence[Store]) -> list[str]:
+    """Where the bytes of an offloaded cache lie."""
+    if not isinstance(storage, Offload):
+        return []
+    if not any(isinstance(store, OffloadStore) for store in stores):
+        return ["The model runs on the CPU, where all entries lie already: there is nothing to offload."]
+    cold = sum(store.cold_nbytes for store in stores if isinstance(store, OffloadStore))
+    total = sum(store.nbytes for store in stores)
+    return [f"Of {total:,} bytes of cache {cold:,} lie in CPU memory, {total - cold:,} on the GPU."]

@@ -1,0 +1,34 @@
+"""``python -m kvviz attention``: sink mass, entropy and mean distance of every layer and query head."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from kvviz.cli import replayed as common
+from kvviz.cli.options import whole
+from kvviz.cli.replayed import replayed
+
+ABOUT = "sink mass, entropy and mean distance of every layer and query head"
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    common.add_options(command)
+    command.add_argument("--sinks", type=whole, default=4, metavar="S", help="first positions counted as sinks")
+
+
+def answer(arguments: argparse.Namespace) -> dict[str, Any]:
+    trace = replayed(arguments, check_late, measure=True, sinks=arguments.sinks)
+    late = slice(trace.prompt_tokens, None)
+    names = ("sink_mass", "entropy", "mean_distance")
+    return {name: np.nanmean(getattr(trace, name)[..., late], -1).tolist() for name in names}
+
+
+def check_late(arguments: argparse.Namespace, tokens: int) -> None:
+    """Refuse numbers that leave no query to take the mean over."""
+    if tokens == 1 or arguments.prompt_tokens == tokens:
+        raise ValueError(
+            "No query follows the prompt: give two tokens or more, and --prompt-tokens below their number."
+        )

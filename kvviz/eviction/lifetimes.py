@@ -1,0 +1,31 @@
+"""What happened to every token of a run, written down block by block."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from kvviz.eviction.by_position import STILL_THERE
+
+
+class History:
+    """When something happened to each token in each layer and head, (L, H, T); the first time counts."""
+
+    def __init__(self, layers: int, kv_heads: int, device: torch.device) -> None:
+        self.steps = torch.empty(layers, kv_heads, 0, dtype=torch.long, device=device)
+
+    def grow(self, tokens: int, rows: int) -> None:
+        if tokens > self.steps.shape[-1]:  # by many tokens at once, or stepping would copy it every time
+            spare = self.steps.new_full((*self.steps.shape[:2], max(rows, 1024)), STILL_THERE)
+            self.steps = torch.cat([self.steps, spare], dim=-1)
+
+    def note(self, layers: list[int], positions: Tensor, at: Tensor) -> None:
+        """Slots with these positions, (…, K), met it ``at`` these steps; an earlier step written down before stands."""
+        part = self.steps[layers]
+        shape = (*part.shape[:2], positions.shape[-1])
+        places = positions.expand(shape)
+        part.scatter_(-1, places, torch.minimum(part.gather(-1, places), at.expand(shape)))
+        self.steps[layers] = part
+
+    def until(self, tokens: int) -> Tensor:
+        return self.steps[..., :tokens].clamp(max=tokens)

@@ -1,0 +1,52 @@
+"""All layers at once on the Cache page: how much each holds at the end, and whether its heads hold the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from kvviz.figures.series import Series, series_lines
+from kvviz.figures.theme import Side
+from kvviz.measures.overlap import overlap_of_kept
+from kvviz.ui.shell.drawn import drawn
+from kvviz.ui.shell.page import show
+from kvviz.ui.shell.runs import Run
+
+Sides = list[tuple[Side, str, Run]]
+
+
+def draw(sides: Sides) -> None:
+    """The section: a sentence, entries by layer, and what the KV heads of a layer have in common."""
+    st.subheader("All layers at the end", anchor=False)
+    st.markdown(" ".join(sentence(side.upper(), run) for side, _, run in sides))
+    left, right = st.columns(2)
+    with left:
+        lines: list[Series] = [(name, side, entries_at_the_end(run)) for side, name, run in sides]
+        looks = {
+            "y_title": "entries a KV head holds",
+            "x_title": "layer",
+            "title": "Entries by layer",
+            "from_zero": True,
+        }
+        show(drawn(series_lines, lines, **looks), "entries-by-layer")
+    with right:
+        lines = [(name, side, overlap_of_kept(run.trace.evicted_at)) for side, name, run in sides]
+        looks = {"y_title": "share in common", "x_title": "layer", "title": "Held by two KV heads of a layer alike"}
+        show(drawn(series_lines, lines, **looks), "kept-alike")
+
+
+def entries_at_the_end(run: Run) -> NDArray[np.floating]:
+    """Of each layer, (L,): the mean of its KV heads, which differ only in a model with windows of its own."""
+    mean: NDArray[np.floating] = (run.trace.evicted_at >= run.trace.tokens).sum(-1).mean(1)
+    return mean
+
+
+def sentence(side: str, run: Run) -> str:
+    """How many entries the layers hold, and what two heads of a layer have in common."""
+    entries, alike = entries_at_the_end(run), overlap_of_kept(run.trace.evicted_at)
+    least, most = int(entries.min()), int(entries.max())
+    held = f"{most} entries in every layer" if least == most else f"{least} to {most} entries, layer by layer"
+    if np.isnan(alike).any():
+        return f"Under {side} a KV head holds {held}."
+    return f"Under {side} a KV head holds {held}; two heads of a layer hold {alike.mean():.0%} of them alike."

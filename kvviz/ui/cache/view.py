@@ -1,0 +1,158 @@
+"""What the Cache page says in words, and the tables behind its figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from kvviz.figures import theme
+from kvviz.figures.lifetimes import Codes
+from kvviz.figures.ring import ring
+from kvviz.figures.series import Series
+from kvviz.figures.tabular import csv_of
+from kvviz.models.heads import group_of
+from kvviz.policies.rolling import Rolling
+from kvviz.ui.shell.runs import Run
+from kvviz.ui.shell.state import View
+from kvviz.ui.shell.words import joined, listed, plural, setup_words
+
+FEW_TOKENS = 24  # up to so many the steps are written out, one by one
+TOY = {"text": "toy", "tokens": "12"}
+IDEAS = (
+    (
+        "A window of 4 slides over twelve words",
+        "Step to token 8: 4 leaves, the cache is [5, 6, 7, 8]. Then 9: [6, 7, 8, 9].",
+        {**TOY, "policy": "window:budget=4", "b_policy": "full"},
+    ),
+    (
+        "4 sinks and 4 recent tokens",
+        "At token 12 the cache is [1, 2, 3, 4, 9, 10, 11, 12]: the middle has gone, the start has not.",
+        {**TOY, "policy": "streaming:budget=8,sinks=4", "b_policy": "window:budget=8"},
+    ),
+    (
+        "A ring of 4 slots",
+        "Token i lies in slot i mod 4 and overwrites what was there; the same tokens as the window of 4.",
+        {**TOY, "policy": "rolling:budget=4", "b_policy": "window:budget=4"},
+    ),
+    (
+        "Sinks or more recent tokens",
+        "Both hold 64 tokens. Compare their loss on the Start page.",
+        {"text": "story", "tokens": "256", "policy": "streaming:budget=64,sinks=4", "b_policy": "window:budget=64"},
+    ),
+    (
+        "Random eviction",
+        "Every layer and head draws its own set: change the layer and look again.",
+        {"text": "story", "tokens": "256", "policy": "random:budget=64,seed=0", "b_policy": "window:budget=64"},
+    ),
+    (
+        "Raw sums favour old tokens",
+        "H2O with raw sums against sums divided by the queries that could see the key: read the sentence under Scores.",
+        {
+            "text": "story",
+            "tokens": "256",
+            "policy": "h2o:budget=64,recent=16,normalise=0",
+            "b_policy": "h2o:budget=64,recent=16,normalise=1",
+        },
+    ),
+    (
+        "A budget above the text",
+        "Nothing is evicted: this is exactly the full cache, and the page says so.",
+        {"text": "story", "tokens": "128", "policy": "window:budget=512", "b_policy": "full"},
+    ),
+)
+
+
+def place(view: View, run: Run) -> tuple[int, int]:
+    """The layer and KV head that the sidebar's layer and query head mean in this model."""
+    layers, kv_heads = run.trace.layers, run.trace.kv_heads
+    group = group_of(query_head_count(run), kv_heads)
+    return min(view.layer, layers - 1), min(view.head // group, kv_heads - 1)
+
+
+def query_head_count(run: Run) -> int:
+    assert run.trace.sink_mass is not None
+    return int(run.trace.sink_mass.shape[1])
+
+
+def query_heads(run: Run, kv_head: int) -> str:
+    """The query heads that share a KV head, such as ``3–5``."""
+    group = group_of(query_head_count(run), run.trace.kv_heads)
+    first, last = kv_head * group, (kv_head + 1) * group - 1
+    return str(first) if first == last else f"{first}–{last}"
+
+
+def headline(run: Run, layer: int, head: int) -> str:
+    """How many tokens are held after the last step, and why."""
+    trace, last = run.trace, run.trace.tokens - 1
+    held = trace.kept(layer, head, last)
+    start = f"After token {last + run.count_from}, layer {layer}, KV head {head} still holds"
+    if len(held) == trace.tokens:
+        return f"{start} {'its only token' if last == 0 else f'all {trace.tokens} tokens'}: nothing has been evicted."
+    roles = Counter(trace.setup.policy.role_of(int(position), last, trace.prompt_tokens) for position in held)
+    why = joined([role_words(role, count) for role, count in roles.items()])
+    return f"{start} {len(held)} of {trace.tokens} tokens: {why} (policy A: {setup_words(trace.setup)})."
+
+
+def role_words(role: str, count: int) -> str:
+    """``4 sinks``, ``the 60 latest``."""
+    if role == "recent":
+        return "the latest one" if count == 1 else f"the {count} latest"
+    if role == "window":
+        return f"{count} of the observation window"
+    if role == "other":
+        return f"{count} that the policy kept"
+    return plural(count, {"heavy": "heavy hitter"}.get(role, role))
+
+
+def roles(run: Run) -> Codes | None:
+    """(T, T) role codes of the policy, row = step; None when it has one role for all, which needs no colour."""
+    return None if set(np.unique(run.roles)) <= {0, theme.OTHER_CODE} else run.roles
+
+
+def steps_table(run: Run, layer: int, head: int) -> str:
+    """Every step of a short text as the papers write it: the cache before and after, who left, which slot was used."""
+    policy, first = run.trace.setup.policy, run.count_from
+    budget = policy.budget if isinstance(policy, Rolling) else None
+    lines = [
+        "| token read | cache before → after | left |" + (f" slot = token mod {budget} |" if budget else ""),
+        "|--:|:--|--:|",
+    ]
+    lines[1] += "--:|" if budget else ""
+    before: list[int] = []
+    for step in range(run.trace.tokens):
+        after = (run.trace.kept(layer, head, step) + first).tolist()
+        left = ", ".join(str(token) for token in before if token not in after) or "–"
+        slot = f" {(step + first) % budget} |" if budget else ""
+        lines.append(f"| {step + first} | {listed(before)} → {listed(after)} | {left} |{slot}")
+        before = after
+    return "\n".join(lines)
+
+
+def ring_figure(run: Run, layer: int, head: int, side: theme.Side) -> go.Figure:
+    """The slots of a rolling buffer after the last token."""
+    last, budget = run.trace.tokens - 1, getattr(run.trace.setup.policy, "budget", 1)
+    title = f"After the last token: slot = position mod {budget}"
+    held = run.trace.kept(layer, head, last)
+    return ring(held, budget, run.labels, last, side=side, count_from=run.count_from, title=title)
+
+
+def lifetimes_csv(run: Run, layer: int) -> Callable[[], str]:
+    """One row a token: the step at which each KV head of the layer lost it; T = still held."""
+
+    def text() -> str:
+        heads = [f"evicted_at, KV head {h} (T = {run.trace.tokens}: still held)" for h in range(run.trace.kv_heads)]
+        return csv_of(run.trace.evicted_at[layer].T, run.labels, heads)
+
+    return text
+
+
+def series_csv(lines: Sequence[Series], run: Run) -> Callable[[], str]:
+    """One row a step, one column a line."""
+
+    def text() -> str:
+        return csv_of(np.stack([values for _, _, values in lines], 1), run.labels, [label for label, _, _ in lines])
+
+    return text

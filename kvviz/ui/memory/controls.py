@@ -1,0 +1,170 @@
+"""The Memory page's own controls: which model, how long, how many, in what numbers, on what GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import streamlit as st
+
+from kvviz.choices.setup import Setup
+from kvviz.choices.storage import Native, Quantised
+from kvviz.memory import PRESETS, Ask, Shape, preset, read_config
+from kvviz.memory.config import config_words
+from kvviz.memory.inverse import weight_bytes
+from kvviz.memory.retention import ask_for, doubts
+from kvviz.memory.units import GIB
+from kvviz.ui.memory.settings import (
+    DTYPES,
+    MEMORY_DEFAULTS,
+    MOST_BATCH,
+    MOST_ROOM,
+    MOST_TOKENS,
+    OWN,
+    PASTE,
+    UPLOAD,
+    fits_a_link,
+)
+from kvviz.ui.shell.sidebar import whole_number
+from kvviz.ui.shell.state import View, kept, setting
+from kvviz.ui.shell.words import choice_words, plain
+
+NAMES = {PASTE: "Paste a config.json", UPLOAD: "Upload a config.json (at most 1 MB)"}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is to be counted, for how much memory."""
+
+    shape: Shape  # as the fullest GPU holds it
+    tokens: int
+    batch: int
+    dtype: str
+    room_bytes: int
+    weights_bytes: int  # on each GPU
+    gpus: int
+    whole_shape: Shape  # as one GPU would hold it
+
+    @property
+    def name(self) -> str:
+        return self.shape.name.rpartition("/")[2]
+
+    @property
+    def whole(self) -> Ask:
+        """Every token kept, in the cache's number format."""
+        return Ask(self.tokens, self.batch, self.dtype)
+
+    def under(self, setup: Setup) -> tuple[Ask, str, list[str]]:
+        """The same under a side's policy and storage, its words, and what they leave out."""
+        storage, notes = setup.storage, doubts(setup.policy, setup.storage, self.shape)
+        if isinstance(storage, Quantised) and any(group.kind in ("mla", "indexer") for group in self.shape.groups):
+            notes = [f"{storage.name()} needs keys and values; latent attention has neither and is counted as it is."]
+            storage = Native()
+        words = choice_words(setup.policy)
+        if not isinstance(storage, Native):
+            words += f", {choice_words(storage)}"
+        more: dict[str, Any] = {"batch": self.batch, "dtype": self.dtype, "storage": storage}
+        return ask_for(setup.policy, self.shape, tokens=self.tokens, **more), words, notes
+
+
+def controls(view: View) -> Chosen:
+    """Draw them; a value that is wrong is said beside it, and what was right before is shown."""
+    left, middle, right = st.columns([2, 1, 1])
+    with left:
+        shape = chosen_shape()
+    tokens = number(middle, "Tokens of context", "mem_tokens", MOST_TOKENS, step=1024)
+    batch = number(right, "Sequences", "mem_batch", MOST_BATCH)
+    left, middle, right, last = st.columns(4)
+    names = {OWN: f"as the model ({shape.dtype})"}
+    look: dict[str, Any] = {"format_func": lambda word: names.get(word, word)}
+    dtype = left.selectbox("Numbers of the cache", DTYPES, **look, **kept("mem_dtype", OWN))
+    setting("mem_dtype", dtype)
+    room = number(middle, "Memory of one GPU (GiB)", "mem_room", MOST_ROOM)
+    gpus = number(right, "GPUs that share the heads", "mem_gpus", MOST_BATCH)
+    hint: dict[str, Any] = {
+        "placeholder": f"{(shape.parameters or 0) // 10**6:,}",
+        "help": "Their bytes stand beside the cache.",
+    }
+    million = whole_number(last, "Parameters (million)", "mem_parameters", None, 0, 10**9, **hint)
+    if million is not None:
+        shape = replace(shape, parameters=million * 10**6)
+    weights = -(-weight_bytes(shape) // gpus)
+    own = shape.dtype if dtype == OWN else dtype
+    return Chosen(shared(shape, gpus), tokens, batch, own, room * GIB, weights, gpus, shape)
+
+
+def number(place: Any, label: str, key: str, most: int, step: int = 1) -> int:
+    """A whole number; the last good one stays while the field holds none."""
+    good = st.session_state["good"]
+    try:
+        value = whole_number(place, label, key, MEMORY_DEFAULTS[key], 1, most, step=step)
+    except ValueError as error:
+        st.error(str(error))
+        value = None
+    good[key] = good.get(key, MEMORY_DEFAULTS[key]) if value is None else value
+    return int(good[key])
+
+
+def shared(shape: Shape, gpus: int) -> Shape:
+    try:
+        return shape.on_each_of(gpus)
+    except ValueError as error:
+        st.error(f"{error} One GPU is counted.")
+        return shape
+
+
+def chosen_shape() -> Shape:
+    """A model of the table, or the one a config describes; the last good one while the config is not."""
+    choices = [*PRESETS, PASTE, UPLOAD]
+    look: dict[str, Any] = {"format_func": lambda name: NAMES.get(name) or name.rpartition("/")[2]}
+    name = st.selectbox("Model", choices, **look, **kept("mem_model", MEMORY_DEFAULTS["mem_model"]))
+    setting("mem_model", name)
+    if name in PRESETS:
+        return good_shape(preset, name)
+    if name == UPLOAD:
+        upload()
+    else:
+        look = {"height": 160, "max_chars": 1_000_000, "placeholder": '{"num_hidden_layers": 32, …}'}
+        st.text_area("The model's config.json", **look, **kept("mem_config", ""))
+    config = setting("mem_config", "")
+    if not config:
+        st.info("Paste or upload the config.json of any model; until then the last one is shown.")
+        return last_shape()
+    if not fits_a_link(config):
+        st.caption("This config is too long to travel in the link; whoever opens it is asked for a config.")
+    return good_shape(read, config)
+
+
+def upload() -> None:
+    """Put an uploaded config where a pasted one would be."""
+    file = st.file_uploader("The model's config.json", key="mem_upload", max_upload_size=1)
+    if file is None:
+        return
+    try:
+        config = config_words(file.getvalue())
+    except ValueError as error:
+        st.error(str(error))
+        return
+    st.session_state["settings"]["mem_config"] = st.session_state["mem_config"] = config
+
+
+@lru_cache(maxsize=64)
+def read(config: str) -> Shape:
+    return read_config(config)
+
+
+def good_shape(make: Callable[[str], Shape], word: str) -> Shape:
+    try:
+        shape = make(word)
+    except ValueError as error:
+        st.error(plain(f"{error} The last model is shown."))
+        return last_shape()
+    st.session_state["good"]["mem_shape"] = shape
+    return shape
+
+
+def last_shape() -> Shape:
+    shape: Shape = st.session_state["good"].get("mem_shape") or preset(MEMORY_DEFAULTS["mem_model"])
+    return shape

@@ -1,0 +1,196 @@
+"""What the Receptive field page says in words, and the tables behind its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
+
+from kvviz.choices.experiment import TOKENS_LIMIT
+from kvviz.choices.setup import Setup
+from kvviz.choices.storage import Native
+from kvviz.figures.series import Series
+from kvviz.figures.tabular import csv_of
+from kvviz.measures.influence import Floats, beyond, by_distance, nearest, relay
+from kvviz.measures.reach import span
+from kvviz.ui.attention.view import query_of, quoted
+from kvviz.ui.receptive_field.runs import ALL_DEPTHS, Pair, Seen
+from kvviz.ui.shell.runs import Run
+from kvviz.ui.shell.state import View, kept
+from kvviz.ui.shell.words import plural, setup_words, side_words, spans
+
+MEASURED_WORDS = {"gradient": "gradient (what really matters)", "rollout": "attention rollout"}
+PARTS = (0.99, 0.9, 0.5)  # of the influence, for the headline
+FEW_POSITIONS = 24
+COUNTED_FROM_0 = " (one less than its number in the figures)"
+
+
+def place(view: View, run: Run) -> tuple[int, int]:
+    """The query, and how many layers are passed: the sidebar's layer is the last of them."""
+    return query_of(view, run), min(view.layer, run.trace.layers - 1) + 1
+
+
+def layers_words(depth: int) -> str:
+    """``5 layers (0–4)``; layers count from 0."""
+    return "1 layer (0)" if depth == 1 else f"{depth} layers (0–{depth - 1})"
+
+
+def headline(run: Run, seen: Seen, query: int, depth: int) -> str:
+    """How far it could see and how near what mattered was."""
+    reach, row = seen.reach[0], seen.found.gradient[0]
+    # a sink far away holds some per cent, and then the nearest 99 % are everything, which says nothing
+    telling = (part for part in PARTS if span(reach) <= FEW_POSITIONS or nearest(row, part) <= span(reach) / 2)
+    part = next(telling, PARTS[0])
+    near = nearest(row, part)
+    can = "only on itself" if reach.sum() == 1 else f"on {plural(int(reach.sum()), 'position')} (its own included)"
+    mattered = "itself" if near == 1 else f"the nearest {near}"
+    return (
+        f"Through {layers_words(depth)} token {quoted(run, query)} can depend {can}; {part:.0%} of the measured "
+        f"influence comes from {mattered} (policy A: {setup_words(run.trace.setup)})."
+    )
+
+
+def full_words(seen: Seen) -> str:
+    """Layers through which everything is reached at once, where not all are such."""
+    depth = max(seen.found.depths)
+    full = seen.full_layers
+    if not full or len(full) == depth or seen.found.query == 0:
+        return ""
+    word = "Layer" if len(full) == 1 else "Layers"
+    sees = "sees" if len(full) == 1 else "see"
+    return f"{word} {spans(full)} of A {sees} everything before the token at once; the others do not."
+
+
+def source_of(view: View, run: Run, seen: Seen) -> int:
+    """Where the path begins: as asked, moved into the reach, or the farthest position that has to be relayed."""
+    inside = np.isfinite(seen.found.strength[0])
+    if view.reach_from is not None:
+        places = np.flatnonzero(inside)
+        return int(places[np.abs(places - view.reach_from).argmin()])
+    relayed = inside & ~direct_of(seen)
+    return int(np.flatnonzero(relayed if relayed.any() else inside)[0])
+
+
+def direct_of(seen: Seen) -> NDArray[np.bool_]:
+    """What the token sees in the last layer passed, without any relay."""
+    return seen.cone[0, max(seen.found.depths) - 1]
+
+
+def path_of(seen: Seen, source: int) -> list[int]:
+    return relay(seen.found.came_from[0], seen.found.query, source)
+
+
+def path_words(run: Run, seen: Seen, path: list[int]) -> str:
+    """The path hop by hop, the weight of each, and the strength of the whole."""
+    moves = [level for level in range(1, len(path)) if path[level] != path[level - 1]]
+    source, strength = path[0], float(np.exp(seen.found.strength[0][path[0]]))
+    stops = [f"{quoted(run, source)}"]
+    stops += [f"—layer {level - 1}→ {quoted(run, path[level])}" for level in moves]
+    many = f"{plural(len(moves), 'hop')}, the product of all weights {strength:.2g}"
+    share = float(seen.found.gradient[0][source])
+    return (
+        f"Strongest relay from {quoted(run, source)} ({many}; measured influence {share:.2g}): {' '.join(stops)}. "
+        "A weight is half the mean attention over the heads; staying on the residual stream has the other half."
+    )
+
+
+def distance_series(pair: Pair, runs: tuple[Run, Run]) -> list[Series]:
+    """A and B, nearest first."""
+    names = [side_words(side, run.trace.setup) for side, run in zip("AB", runs, strict=True)]
+    return [
+        (names[0], "a", by_distance(pair.a.found.gradient[0])),
+        (names[1], "b", by_distance(pair.b.found.gradient[0])),
+    ]
+
+
+def distance_words(pair: Pair, depth: int) -> str:
+    """Relayed against direct: the share of the positions that A's own layer cannot see."""
+    direct = direct_of(pair.a)
+    if direct.all():
+        return f"In layer {depth - 1} A itself sees all {len(direct)} positions: nothing has to be relayed."
+    relayed, other = (beyond(side.found.gradient[0], direct) for side in (pair.a, pair.b))
+    return (
+        f"Layer {depth - 1} of A itself sees {int(direct.sum())} of {len(direct)} positions. All others together have "
+        f"{relayed:.2%} of the influence under A, where they can only be relayed, and {other:.2%} under B."
+    )
+
+
+def parts(seen: Seen) -> dict[str, Floats]:
+    """The parts of the layer from top to bottom of the figure."""
+    names = {"layer": "whole layer", "FFN": "FFN", "attention": "attention", "residual": "residual"}
+    return {title: seen.found.sublayers[name] for name, title in names.items() if name in seen.found.sublayers}
+
+
+def parts_words(seen: Seen, depth: int) -> str:
+    """How much each part brings from other positions."""
+    away = {name: 1 - float(part[-1]) for name, part in seen.found.sublayers.items()}
+    still = " and ".join(name for name in ("FFN", "residual") if away.get(name) == 0.0)
+    return (
+        f"In layer {depth - 1} attention takes {away.get('attention', 0):.0%} of its influence from other positions; "
+        f"{still} exactly none: what they hand on was at this position before."
+    )
+
+
+def notes(setup: Setup) -> str:
+    if isinstance(setup.storage, Native):
+        return ""
+    return "Gradients are taken with numbers stored as they are: rounding to a code has no slope."
+
+
+def query_field(place: DeltaGenerator, run: Run) -> None:
+    """The token asked about, by its position as arrays count."""
+    last = run.trace.tokens - 1
+    place.number_input(
+        f"Token: position 0–{last}{COUNTED_FROM_0 if run.count_from else ''}",
+        min_value=0,
+        max_value=TOKENS_LIMIT,
+        step=1,
+        placeholder="the last",
+        **kept("query", None),
+    )
+
+
+def source_field(place: DeltaGenerator, run: Run, query: int) -> None:
+    """Where the strongest path begins."""
+    place.number_input(
+        f"Path from: position 0–{query}{COUNTED_FROM_0 if run.count_from else ''}",
+        min_value=0,
+        max_value=TOKENS_LIMIT,
+        step=1,
+        placeholder="the farthest that must be relayed",
+        **kept("reach_from", None),
+    )
+
+
+def few_words(seen: Seen, run: Run) -> str:
+    """Why not every number of layers is shown."""
+    if len(seen.found.depths) == run.trace.layers:
+        return ""
+    return f"Beyond {ALL_DEPTHS} positions the gradients of {len(seen.found.depths)} depths are taken, to save time."
+
+
+def depths_csv(run: Run, found: Floats, depths: Sequence[int]) -> Callable[[], str]:
+    return share_csv(run, found, [f"{depth} layers" for depth in depths])
+
+
+def levels_csv(run: Run, seen: Seen) -> Callable[[], str]:
+    levels = seen.found.levels[0]
+    return share_csv(run, levels, [f"after layer {level - 1}" if level else "input" for level in range(len(levels))])
+
+
+def parts_csv(run: Run, seen: Seen) -> Callable[[], str]:
+    return share_csv(run, np.stack([*parts(seen).values()]), [*parts(seen)])
+
+
+def share_csv(run: Run, values: Floats, rows: list[str]) -> Callable[[], str]:
+    return lambda: csv_of(values, rows, run.labels[: values.shape[1]])
+
+
+def distance_csv(series: list[Series]) -> Callable[[], str]:
+    def text() -> str:
+        values = np.stack([values for _, _, values in series], axis=1)
+        return csv_of(values, [str(distance) for distance in range(len(values))], [name for name, _, _ in series])
+
+    return text

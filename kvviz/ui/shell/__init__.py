@@ -1,0 +1,1 @@
+"""What all pages share: frame, sidebar, settings in the URL, runs, jobs and waiting."""

@@ -1,0 +1,200 @@
+"""The frame that every page shares: settings, navigation, the runs of A and B, figures with their numbers, prose."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from kvviz.choices.experiment import Experiment
+from kvviz.figures.tabular import figure_csv
+from kvviz.ui.shell import runs, waiting
+from kvviz.ui.shell.runs import Run
+from kvviz.ui.shell.sidebar import Sidebar, model_card
+from kvviz.ui.shell.state import View, adopt, take_url, view_from_query, write_url
+from kvviz.ui.shell.words import plain
+
+PROSE = Path(__file__).parents[2] / "text" / "en"
+PAGES = {
+    "app.py": "Start",
+    "pages/1_Attention.py": "Attention",
+    "pages/2_Sinks.py": "Sinks",
+    "pages/3_Receptive_field.py": "Receptive field",
+    "pages/4_Cache.py": "Cache",
+    "pages/5_Memory.py": "Memory",
+}
+APPEAR_SECONDS = 1.5  # what a browser takes for the settings of its first page
+SETTINGS_SENT = threading.Event()
+PAINT_SECONDS = 0.2  # with 0.1 the rest arrives before the browser has begun
+SIDEBAR_WIDTH = 320  # pixels; on a phone it is folded away
+NO_TOOLBAR = {"displayModeBar": False}
+# less air above, formulas and tables that scroll on a phone, notes that stay near their figure
+STYLE = """<style>
+[data-testid="stMainBlockContainer"] { padding-top: 3.5rem; padding-bottom: 4rem; }
+[data-testid="stSidebarUserContent"] { padding-bottom: 1rem; }
+.katex-display, [data-testid="stMarkdownContainer"]:has(> table) { overflow: auto hidden; padding-bottom: 0.3rem; }
+</style>"""
+
+
+@dataclass
+class Page:
+    """An open page: what is to be shown, and where its first sentence goes."""
+
+    view: View
+    top: Any
+
+    @property
+    def sides(self) -> list[Experiment]:
+        """A and B as experiments: they differ in the setup alone."""
+        return [self.view.experiment, replace(self.view.experiment, setup=self.view.versus)]
+
+    def runs(self, *, maps: bool = False) -> tuple[Run, Run]:
+        """The runs of A and B, with the maps of all heads of the view's layer where asked; without runs the page ends.
+
+        After a run that was stopped or failed ``view`` becomes that of the picture shown instead.
+        """
+        notes, slot = st.container(), st.empty()
+        self.view, (a, b) = waiting.runs_or_last(self.view, self.sides, maps, slot)
+        for note in dict.fromkeys((*a.notes, *b.notes, *place_notes(self.view, a))):
+            notes.caption(note)
+        return a, b
+
+    def paint(self) -> None:
+        """Let the browser paint what is there, where the runs are new; it would paint all of the page at once, later.
+
+        Measured at 256 tokens on two cores: two maps show after 0.5 s instead of 0.9.
+        """
+        if st.session_state.get("painted") != st.session_state.get("shown"):
+            time.sleep(PAINT_SECONDS)
+            st.session_state["painted"] = st.session_state.get("shown")
+
+    def headline(self, sentence: str) -> None:
+        """The one sentence with the numbers of this result."""
+        self.top.markdown(f"#### {plain(sentence)}")
+
+    def lesson(self, name: str) -> None:
+        """How to read the figures, folded, and the formula."""
+        text, _, formula = prose(name).partition("\n---\n")
+        with st.expander("How to read this"):
+            st.markdown(text)
+        if formula:
+            st.markdown(formula)
+
+    def try_this(self, ideas: Sequence[tuple[str, str, dict[str, str]]]) -> None:
+        """Buttons that set the experiment: (label, what to watch, the URL parameters that change)."""
+        st.subheader("Try this", anchor=False)
+        columns = st.columns(min(len(ideas), 3))
+        for place, (label, watch, change) in enumerate(ideas):
+            with columns[place % len(columns)]:
+                st.button(label, on_click=change_view, args=(self.view, change), key=f"try.{place}", width="stretch")
+                st.caption(watch)
+
+
+def open_page(name: str, question: str, intro: str = "") -> Page:
+    """Set up the page called ``name`` and read what is to be shown; must be the first call of a page."""
+    st.set_page_config(page_title=f"kvviz · {name}", layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
+    st.html(STYLE)
+    take_url(name)
+    with st.sidebar:
+        links = st.container(gap=None)
+    sidebar = Sidebar([])
+    view = sidebar.draw()
+    write_url(view)
+    with links:
+        for path, title in PAGES.items():
+            st.page_link(path, label=title, query_params=view.words())
+    with st.sidebar:
+        model_card(view.experiment.model)
+        with st.expander("Copy link"):
+            st.code(link_to(view), language=None, wrap_lines=True)
+            st.caption("The address bar holds the same: every setting, so that others see exactly this picture.")
+    st.title(question, anchor=False)
+    if intro:
+        st.markdown(intro)
+    messages = st.container()  # one place for all, so that a new message does not move the figures to another place
+    for note in st.session_state.pop("link_notes", []):
+        messages.warning(plain(note))
+    for problem in sidebar.problems:
+        messages.warning(plain(problem))
+    page = Page(view, st.container())
+    let_settings_appear()
+    return page
+
+
+def let_settings_appear() -> None:
+    """Before torch is there: its import takes a core and Python's lock for seconds, and the browser wants both.
+
+    Only the first page that a server sends waits here; whoever warms the server up waits for ``SETTINGS_SENT``.
+    """
+    if not SETTINGS_SENT.is_set() and "torch" not in sys.modules:
+        time.sleep(APPEAR_SECONDS)
+    SETTINGS_SENT.set()
+
+
+def place_notes(view: View, run: Run) -> list[str]:
+    """A sentence where the link asks for a layer or head that this model does not have."""
+    assert run.trace.sink_mass is not None
+    layers, heads, _ = run.trace.sink_mass.shape
+    if view.layer < layers and view.head < heads:
+        return []
+    return [f"This model has layers 0–{layers - 1} and query heads 0–{heads - 1}; the nearest ones are shown."]
+
+
+def link_to(view: View) -> str:
+    """The page's address with every setting in it."""
+    return f"{(st.context.url or '').partition('?')[0]}?{urlencode(view.words())}"
+
+
+def change_view(view: View, change: dict[str, str]) -> None:
+    """Adopt the view with some of its URL parameters changed; None of the others is lost."""
+    query = {name: word for name, word in view.words().items() if name not in dropped_by(change)}
+    adopt(view_from_query({**query, **change})[0])
+    st.session_state["chosen"] = True
+
+
+def dropped_by(change: dict[str, str]) -> set[str]:
+    """A new policy on a side starts with the ordinary pattern, positions, storage and softmax."""
+    sides = [name.removesuffix("policy") for name in change if name.endswith("policy")]
+    return {side + kind for side in sides for kind in ("pattern", "positions", "storage", "softmax")}
+
+
+def show(fig: go.Figure, key: str, csv: Callable[[], str] | None = None) -> None:
+    """A figure with its alt text, and its numbers as CSV made when asked for: ``csv``, or what the figure shows."""
+    meta: Mapping[str, str] = fig.to_dict()["layout"]["meta"]
+    st.plotly_chart(fig, key=key, config=NO_TOOLBAR, alt=meta["alt"])
+    download(key, csv or (lambda: figure_csv(fig)))
+
+
+def download(key: str, csv: Callable[[], str]) -> None:
+    """A button for the numbers behind a picture, made when asked for."""
+    looks: dict[str, Any] = {"type": "tertiary", "icon": ":material/download:", "key": f"{key}.csv"}
+    st.download_button("Download as CSV", csv, file_name=f"kvviz-{key}.csv", mime="text/csv", **looks)
+
+
+@cache
+def prose(name: str) -> str:
+    """A lesson from ``kvviz/text/en``."""
+    return (PROSE / f"{name}.md").read_text(encoding="utf-8")
+
+
+def warm() -> None:
+    """Compute what the first visitor sees, before the page opens."""
+    page = Page(View(), None)
+    keys = [runs.key_for(experiment, page.view.layer, needs_maps=True) for experiment in page.sides]
+    jobs = runs.jobs_for("warm", page.sides, keys)
+    while not all(job.done.is_set() for job in jobs):
+        for job in jobs:
+            job.seen()
+        time.sleep(0.2)
+    for job in jobs:
+        if job.error is not None:
+            raise job.error

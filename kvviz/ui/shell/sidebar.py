@@ -1,0 +1,227 @@
+"""The sidebar of every page: text, length, policies A and B with the knobs they name themselves, and the model card."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import streamlit as st
+
+from kvviz.choices import texts
+from kvviz.choices.experiment import TOKENS_LIMIT, Experiment
+from kvviz.choices.linked_text import Text
+from kvviz.choices.patterns import PATTERNS
+from kvviz.choices.setup import POSITIONS, SOFTMAXES, Setup
+from kvviz.choices.storage import STORAGES
+from kvviz.knobs import Choice, describe_knobs, spell_value
+from kvviz.models import DEFAULT_MODEL, MODELS
+from kvviz.policies import POLICIES
+from kvviz.ui.memory.settings import MEMORY_LOOKS, memory_look
+from kvviz.ui.shell import runs
+from kvviz.ui.shell.state import HEAD, LAYER, LOOKS, PASTE, UPLOAD, View, kept, knob_key, setting
+
+POSITION_WORDS = {"original": "original (as in the text)", "slot": "slot (rank in the cache)"}
+SEED_LIMIT = 2**31 - 1
+SEED_WORDS = "One seed for all that is drawn by chance: changing it sets the seed of random eviction under A and B."
+SOFTMAX_WORDS = {"standard": "standard (sums to 1)", "off_by_one": "off by one (may abstain)"}
+
+
+@dataclass
+class Sidebar:
+    """Draws the controls and makes a View of them; what is wrong with them is said beside them and in ``problems``."""
+
+    problems: list[str]
+
+    def draw(self) -> View:
+        with st.sidebar:
+            text = self.text()
+            tokens, prompt_tokens = self.length()
+            setup = self.setup("a", "Policy A", View().experiment.setup)
+            versus = self.setup("b", "Compare with B", View().versus)
+            layer, head, seed = self.place()
+        model = setting("s.model", DEFAULT_MODEL)
+        experiment = Experiment(
+            setup=setup,
+            text=text,
+            tokens=tokens,
+            prompt_tokens=prompt_tokens,
+            model=model,
+            dtype=dtype_here(model),
+            generate_tokens=setting("s.generate", 0),
+            seed=seed,
+        )
+        looks = {name: setting(name, getattr(View(), name)) for name in LOOKS if name not in ("layer", "head")}
+        looks |= {name: memory_look(name, looks[name]) for name in MEMORY_LOOKS}
+        return View(experiment, versus, layer, head, **looks)
+
+    def text(self) -> Text:
+        """A preset, a pasted text or an uploaded one; the last good text stays while the new one is not."""
+        choices = [*texts.PRESETS, PASTE, UPLOAD]
+        names = {name: preset.title for name, preset in texts.PRESETS.items()}
+        names |= {PASTE: "Paste a text", UPLOAD: "Upload a file (at most 1 MB)"}
+        chosen = st.selectbox(
+            "Text", choices, format_func=lambda name: names[name], **kept("s.text", texts.DEFAULT_TEXT)
+        )
+        setting("s.text", chosen)
+        if chosen in texts.PRESETS:
+            return self.good_text(Text.of_preset(chosen))
+        try:
+            content = self.pasted() if chosen == PASTE else self.uploaded()
+        except ValueError as error:
+            return self.fall_back("text", str(error), Text.of_preset(texts.DEFAULT_TEXT))
+        if len(content.encode()) > 2000:
+            runs.remember_text(content)
+        return self.good_text(Text(content))
+
+    def pasted(self) -> str:
+        content = st.text_area("Your text", **kept("s.paste", ""), height=160, max_chars=texts.MAX_UPLOAD_BYTES)
+        setting("s.paste", content)
+        if not content:
+            asked = st.session_state.get("asked")
+            raise ValueError(asked or "There is no pasted text yet: write or paste at least one word.")
+        return content
+
+    def uploaded(self) -> str:
+        file = st.file_uploader("Text file, UTF-8", key="upload", max_upload_size=1)
+        if file is not None:
+            st.session_state["good"]["upload"] = texts.from_upload(file.getvalue())
+        content = st.session_state["good"].get("upload", "")
+        if not content:
+            raise ValueError("There is no uploaded text yet: choose a file.")
+        return content
+
+    def good_text(self, text: Text) -> Text:
+        st.session_state["good"]["text"] = text
+        return text
+
+    def fall_back(self, what: str, problem: str, otherwise: Any) -> Any:
+        """Say what is wrong, and go on with what was right before."""
+        st.error(problem)
+        self.problems.append(f"{problem} Until then the picture shows what was set before.")
+        return st.session_state["good"].get(what, otherwise)
+
+    def length(self) -> tuple[int, int | None]:
+        left, right = st.columns(2)
+        tokens = self.whole(left, "Tokens", "s.tokens", View().experiment.tokens, 1, TOKENS_LIMIT, step=16)
+        prompt = self.whole(right, "Prompt ends after", "s.prompt", None, 1, TOKENS_LIMIT, placeholder="half")
+        if prompt is not None and prompt > tokens:
+            problem = f"The prompt cannot end after {prompt} of {tokens} tokens; half of them is used."
+            st.error(problem)
+            self.problems.append(problem)
+            prompt = None
+        return tokens, prompt
+
+    def whole(self, place: Any, label: str, key: str, default: Any, low: int, high: int, **looks: Any) -> Any:
+        """A field for one of the page's own numbers; the last good one stays while it holds no whole number."""
+        try:
+            number = whole_number(place, label, key, default, low, high, **looks)
+        except ValueError as error:
+            return self.fall_back(key, str(error), default)
+        st.session_state["good"][key] = number
+        return number
+
+    def setup(self, side: str, label: str, default: Setup) -> Setup:
+        """One side's five choices; the four that are seldom changed are folded."""
+        try:
+            policy = self.choice(side, "policy", label, POLICIES, default.policy)
+            with st.expander(f"More choices for {side.upper()}"):
+                pattern = self.choice(side, "pattern", "Pattern: what may be seen", PATTERNS, default.pattern)
+                positions = self.word(f"{side}.positions", "Positions of kept keys", POSITIONS, POSITION_WORDS)
+                storage = self.choice(side, "storage", "Storage", STORAGES, default.storage)
+                softmax = self.word(f"{side}.softmax", "Softmax", SOFTMAXES, SOFTMAX_WORDS)
+            setup = Setup(policy, pattern, positions, storage, softmax)
+        except ValueError as error:
+            return self.fall_back(side, str(error), default)
+        st.session_state["good"][side] = setup
+        return setup
+
+    def word(self, key: str, label: str, choices: tuple[str, ...], words: Mapping[str, str]) -> str:
+        chosen = st.selectbox(label, choices, format_func=lambda c: words[c], **kept(key, choices[0]))
+        return str(setting(key, chosen))
+
+    def choice(self, side: str, kind: str, label: str, registry: Mapping[str, Any], default: Choice) -> Any:
+        """A menu of classes and one control for every knob of the chosen one."""
+        key = f"{side}.{kind}"
+        name = st.selectbox(label, list(registry), format_func=lambda n: registry[n].title, **kept(key, default.name()))
+        setting(key, name)
+        fitted = {field.name for field in fields(registry[name]) if "fit" in field.metadata}
+        rows = [row | ({"default": None} if row["name"] in fitted else {}) for row in describe_knobs(registry[name])]
+        return registry[name](**{row["name"]: self.knob(side, kind, row) for row in rows})
+
+    def knob(self, side: str, kind: str, row: dict[str, Any]) -> Any:
+        """A control made from what the knob says of itself."""
+        key, label, default = knob_key(side, kind, row["name"]), f"{row['name']}: {row['label']}", row["default"]
+        if choices := row.get("choices"):
+            self.put_within(key, lambda word: word if word in choices else default)
+            return setting(key, st.selectbox(label, choices, **kept(key, default)))
+        if isinstance(default, tuple):
+            listed = setting(key, st.text_input(label, **kept(key, spell_value(default))))
+            return numbers_in(row["name"], listed)
+        if isinstance(default, bool):
+            return bool(setting(key, st.toggle(label, **kept(key, default))))
+        low, high = row["low"], row["high"]
+        if side == "b" and row["name"] == "budget":
+            default = setting(knob_key("a", kind, "budget"), default)  # equal budgets are the natural comparison
+        self.put_within(key, lambda number: None if number is None else min(max(number, low), high))
+        # a field and not a slider: on one that reaches a million nobody could aim at 4
+        return whole_number(st, label, key, default, low, high, placeholder="by the budget")
+
+    def put_within(self, key: str, moved: Callable[[Any], Any]) -> None:
+        """Another choice may have allowed more under the same name."""
+        value = st.session_state.get(key, st.session_state["settings"].get(key))
+        if value is not None and moved(value) != value:
+            st.session_state[key] = moved(value)
+
+    def place(self) -> tuple[int, int, int]:
+        left, right = st.columns(2)
+        layer = self.whole(left, "Layer", "layer", LAYER, 0, 511)
+        head = self.whole(right, "Query head", "head", HEAD, 0, 511)
+        looks = {"help": SEED_WORDS, "on_change": seed_both_sides}
+        return layer, head, self.whole(st, "Seed", "s.seed", View().experiment.seed, 0, SEED_LIMIT, **looks)
+
+
+def whole_number(
+    place: Any, label: str, key: str, default: Any, low: int, high: int, *, step: int = 1, **looks: Any
+) -> Any:
+    """A number field whose fractions are refused in a sentence: Streamlit's own for integers cuts 20.7 to 20."""
+    limits = {"min_value": float(low), "max_value": float(high), "step": float(step), "format": "%g"}
+    number = setting(key, place.number_input(label, **limits, **looks, **kept(key, default)))
+    if number is None or float(number).is_integer():
+        return None if number is None else int(number)
+    name = label.partition(":")[0]
+    raise ValueError(f"{name}={number:g} must be a whole number from {low} to {high}.")
+
+
+def seed_both_sides() -> None:
+    """A new seed is the seed of random eviction under A and B; each may still be given its own."""
+    for side in "ab":
+        st.session_state[knob_key(side, "policy", "seed")] = st.session_state["s.seed"]
+
+
+def numbers_in(name: str, listed: str) -> tuple[int, ...]:
+    """The whole numbers a person listed, whatever stands between them; the knob checks their range."""
+    parts = [part for part in re.split(r"[\s/,;]+", listed) if part]
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise ValueError(f"{name}={listed!r} must be whole numbers joined by /, such as 1/2/4.")
+    return tuple(map(int, parts))
+
+
+def dtype_here(model: str) -> str | None:
+    """The number format of the model's runs, known once it is loaded; it travels in the link, to be compared."""
+    loaded = runs.model_if_loaded(model)
+    return str(loaded.dtype).removeprefix("torch.") if loaded else None
+
+
+def model_card(name: str) -> None:
+    """What model this is, what it was made from, and under which licence."""
+    loaded = runs.model_if_loaded(name)
+    card = loaded.card if loaded else MODELS.get(name)
+    if card is None:
+        return
+    where = f" · {dtype_here(name)} on {loaded.device}" if loaded else ""
+    st.caption(
+        f"**{card.title}** · {card.parameters / 1e6:.0f} M parameters{where}  \n{card.weights_note}  \n"
+        f"{card.attribution} · [{card.licence}]({card.licence_url})"
+    )

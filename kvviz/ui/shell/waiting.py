@@ -1,0 +1,158 @@
+"""Waiting for a run: progress where the figure will be, a way to stop it, and else the last picture.
+
+The session remembers which results it showed last by their keys; the results themselves stay with the worker.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from kvviz.choices.experiment import Experiment
+from kvviz.figures.frame import COMING, coming
+from kvviz.ui.shell import runs
+from kvviz.ui.shell.jobs import Job
+from kvviz.ui.shell.runs import WORKER, Key, Run
+from kvviz.ui.shell.state import View
+from kvviz.ui.shell.words import plain
+
+# A run that ends sooner shows no progress: drawing it takes processor time that the run needs.
+QUICK_SECONDS = 0.3  # where there is no picture yet
+PATIENT_SECONDS = 1.5  # where the last one still stands there, greyed
+POLL_SECONDS = 0.25
+ATTEMPTS = 3  # a shared run may be broken off for another page just as this one joins it
+
+
+def runs_or_last(view: View, experiments: list[Experiment], needs_maps: bool, slot: Any) -> tuple[View, list[Run]]:
+    """The runs of the experiments and the view they belong to; after a stop or an error those shown last.
+
+    Ends the page with a sentence in ``slot`` when there is neither.
+    """
+    keys = [runs.key_for(experiment, view.layer, needs_maps) for experiment in experiments]
+    if st.session_state.get("cancelled") == keys:
+        return last_shown(slot, "This run was stopped.", needs_maps)
+    if len(st.session_state.get("cancelled", keys)) == len(keys):  # a further computation stays stopped
+        st.session_state.pop("cancelled", None)
+    frame = None if "shown" in st.session_state else coming()
+    jobs, error = waited(lambda: runs.jobs_for(owner(), experiments, keys), keys, slot, "runs", frame)
+    if error is not None:
+        return last_shown(slot, runs.sentence(error), needs_maps)
+    st.session_state["shown"] = (view, keys)
+    return view, [job.result for job in jobs]
+
+
+def extra(key: Key, compute: Callable[[Job], Any], slot: Any) -> Any | None:
+    """The result of a further computation once the runs of A and B are there; None where it was stopped or failed.
+
+    Its progress, its Cancel and its sentence stand in ``slot``; the result must have ``bytes``.
+    """
+    if st.session_state.get("cancelled") == [key]:
+        say(slot, "This was stopped.", key)
+        return None
+    jobs, error = waited(lambda: WORKER.want(owner(), [(key, compute)]), [key], slot, key[0])
+    if error is not None:
+        say(slot, runs.sentence(error), key)
+        return None
+    return jobs[0].result
+
+
+def waited(
+    want: Callable[[], list[Job]], keys: list[Key], slot: Any, name: str, frame: go.Figure | None = None
+) -> tuple[list[Job], Exception | None]:
+    """The jobs when all have ended, and the first error among them; a job broken off for others is wanted again."""
+    for attempt in range(ATTEMPTS):
+        jobs = want()
+        wait_for(jobs, keys, slot, f"{name}.{attempt}", frame)
+        error = next((job.error for job in jobs if job.error is not None), None)
+        if not isinstance(error, runs.BROKEN_OFF):
+            break
+    return jobs, error
+
+
+def say(slot: Any, why: str, key: Key) -> None:
+    """Why there is no such result, and a button to try again."""
+    with slot.container():
+        st.info(plain(why))
+        st.button("Run it", key=f"again.{key[0]}", on_click=try_again)
+
+
+def owner() -> str:
+    """A name for this browser session, for the worker to know whose wishes are whose."""
+    if "owner" not in st.session_state:
+        st.session_state["owner"] = uuid.uuid4().hex
+    return str(st.session_state["owner"])
+
+
+def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any, name: str, frame: go.Figure | None) -> None:
+    """Wait in the script until all have ended; meanwhile the browser keeps the old figures, greyed, or ``frame``."""
+    if ended(jobs, PATIENT_SECONDS if "shown" in st.session_state else QUICK_SECONDS):
+        return
+    with slot.container():
+        bar = st.progress(0.0)
+        st.button("Cancel", key=f"cancel.{name}", on_click=cancel, args=(keys,))
+        if frame is not None:
+            st.plotly_chart(frame, key=f"coming.{name}", config={"displayModeBar": False}, alt=COMING)
+    told = None
+    while not ended(jobs, POLL_SECONDS):
+        share, message = progress_of(jobs)
+        if told != (told := (round(share, 1), message)):
+            bar.progress(share, text=plain(message[:1].upper() + message[1:]))
+    slot.empty()
+
+
+def ended(jobs: Sequence[Job], seconds: float) -> bool:
+    """Whether all end within that time. A newer setting of this page ends the wait, and with it the script."""
+    end = time.monotonic() + seconds
+    while pending := [job for job in jobs if not job.done.is_set()]:
+        left = end - time.monotonic()
+        if left <= 0:
+            return False
+        for job in jobs:
+            job.seen()
+        # to look at the session's state is a point where Streamlit may end a script, and sends the browser nothing
+        _ = "shown" in st.session_state
+        pending[0].done.wait(min(left, POLL_SECONDS))
+    return True
+
+
+def progress_of(jobs: Sequence[Job]) -> tuple[float, str]:
+    """How far all of them are together, and what is being done now, be it for another visitor."""
+    done = sum(job.done.is_set() for job in jobs)
+    running = WORKER.running
+    if running is None:
+        return done / len(jobs), "Waiting for the model"
+    if running in jobs:
+        return (done + running.share) / len(jobs), running.message
+    return done / len(jobs), f"Waiting for another run: {running.message} ({running.share:.0%})"
+
+
+def cancel(keys: list[Key]) -> None:
+    """Stop the run and remember that it was stopped, or the next rerun would start it again."""
+    st.session_state["cancelled"] = keys
+    WORKER.want(owner(), [])
+
+
+def try_again() -> None:
+    st.session_state.pop("cancelled", None)
+
+
+def last_shown(slot: Any, why: str, needs_maps: bool) -> tuple[View, list[Run]]:
+    """What this session saw last, with a sentence that says so."""
+    view, keys = st.session_state.get("shown", (View(), []))
+    found = [run for run in map(WORKER.result, keys) if run is not None and (not needs_maps or has_maps(run, view))]
+    is_whole = len(found) == 2
+    with slot.container():
+        st.info(f"{plain(why)} {'The picture shows the settings before.' if is_whole else 'Nothing is shown yet.'}")
+        st.button("Run it", key="again", on_click=try_again)
+    if not is_whole:
+        st.stop()
+    return view, found
+
+
+def has_maps(run: Run, view: View) -> bool:
+    return (min(view.layer, run.trace.layers - 1), 0) in run.trace.maps

@@ -1,0 +1,86 @@
+"""The experiment board of the Sinks page: what is asked of the worker, and what is said of its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kvviz.ui.shell import runs
+from kvviz.ui.shell.jobs import Job
+from kvviz.ui.shell.runs import Key, Run
+from kvviz.ui.shell.state import View
+from kvviz.ui.shell.words import plural
+
+if TYPE_CHECKING:
+    from kvviz.analysis.sink_ablation import Outcome
+
+BOARD_BUDGET = 64  # where neither policy has one below the text's length
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A result for the worker to keep: it must say how large it is."""
+
+    value: object
+    bytes: int
+
+
+def board_budget(view: View, tokens: int, sinks: int) -> int:
+    """The budget of A, or of B, where it is below the text and leaves room beside the sinks; else a common one."""
+    budgets = [getattr(setup.policy, "budget", None) for setup in (view.experiment.setup, view.versus)]
+    small = [budget for budget in budgets if budget is not None and sinks < budget < tokens]
+    return small[0] if small else min(BOARD_BUDGET, max(sinks + 1, tokens // 4))
+
+
+def board_job(view: View, run: Run, sinks: int) -> tuple[Key, Callable[[Job], Kept]]:
+    """The experiment board of this text: its key and how to compute it."""
+    experiment, prompt = view.experiment, run.trace.prompt_tokens
+    budget = board_budget(view, run.trace.tokens, sinks)
+
+    def compute(job: Job) -> Kept:
+        # imports torch and transformers, which takes seconds: the controls are there before
+        from kvviz.analysis.sink_ablation import board
+
+        loaded = runs.loaded_model(experiment.model, job.tell)
+        (line_break,) = loaded.tokenizer.encode("\n", add_special_tokens=False)[:1]
+        outcomes = board(
+            loaded.model,
+            run.trace.token_ids.tolist(),
+            budget=budget,
+            sinks=sinks,
+            prompt_tokens=prompt,
+            line_break=line_break,
+            progress=job.report,
+            is_cancelled=job.is_unwanted,
+        )
+        return Kept(outcomes, 1000)
+
+    return ("board", experiment.model, run.trace.token_ids.tobytes(), budget, sinks, prompt), compute
+
+
+def board_words(outcomes: Sequence[Outcome], model: str, sinks: int) -> str:
+    """What was seen, for this model and this text."""
+    full, window, streaming, breaks, abstaining, abstaining_window = (outcome.loss for outcome in outcomes)
+    lost, repaired = window - full, window - breaks
+    share = repaired / lost if lost > 0.02 else 0.0
+    verdict = "mostly their place" if share > 0.5 else "not only their place"
+    budget = outcomes[1].setup.policy.budget  # type: ignore[attr-defined]
+    if lost <= 0.02:
+        seen = f"losing the first tokens hardly matters here ({lost:+.3f} nats)"
+    else:
+        seen = (
+            f"a window of {budget} costs {lost:+.3g} nats; keeping the first {plural(sinks, 'token')} within the same "
+            f"budget costs {streaming - full:+.3g}; with line breaks in their place {breaks - full:+.3g}, which "
+            f"repairs {share:.0%} of the damage, so it is {verdict} that matters"
+        )
+    return (
+        f"{model} on this text, with {budget} entries where the cache is limited: {seen}. "
+        f"Softmax off by one: {abstaining - full:+.3g} nats with the full cache, "
+        f"{abstaining_window - window:+.3g} with the window, against the ordinary softmax."
+    )
+
+
+def board_bars(outcomes: Sequence[Outcome]) -> tuple[list[str], list[float]]:
+    """Names and losses, for the figure."""
+    return [outcome.name for outcome in outcomes], [outcome.loss for outcome in outcomes]

@@ -1,0 +1,100 @@
+"""What the landing page says: the headline, three cards, and questions that open a page with its settings."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from kvviz.figures.series import binary_unit
+from kvviz.run.trace import Trace
+from kvviz.ui.shell.runs import Run
+from kvviz.ui.shell.state import View
+from kvviz.ui.shell.words import plural, setup_words
+
+QUESTIONS = (
+    ("pages/4_Cache.py", "What does a sliding window forget?", {"policy": "window:budget=64", "b_policy": "full"}),
+    (
+        "pages/4_Cache.py",
+        "What do four sinks change?",
+        {"policy": "streaming:budget=64,sinks=4", "b_policy": "window:budget=64"},
+    ),
+    (
+        "pages/4_Cache.py",
+        "How does a cache [4, 5, 6, 7] become [5, 6, 7, 8]?",
+        {"text": "toy", "tokens": "12", "policy": "window:budget=4", "b_policy": "full"},
+    ),
+    (
+        "pages/4_Cache.py",
+        "Where does the ring buffer put token i?",
+        {"text": "toy", "tokens": "12", "policy": "rolling:budget=4", "b_policy": "window:budget=4"},
+    ),
+    (
+        "pages/1_Attention.py",
+        "Where does a late token look?",
+        {"policy": "full", "b_policy": "streaming:budget=64,sinks=4", "layer": "14", "head": "3"},
+    ),
+    (
+        "pages/1_Attention.py",
+        "What if attention need not sum to one?",
+        {"policy": "full", "softmax": "off_by_one", "b_policy": "full", "scale": "linear"},
+    ),
+)
+
+
+def mean_loss(trace: Trace) -> float:
+    """Mean loss in nats over the tokens after the prompt; NaN where there is none."""
+    late = trace.nll[trace.prompt_tokens - 1 :]
+    return float(np.nanmean(late)) if np.isfinite(late).any() else float("nan")
+
+
+def most_held(trace: Trace) -> int:
+    """The most entries any layer and KV head holds at the end."""
+    return int(trace.entries()[..., -1].max())
+
+
+def headline(a: Run, b: Run) -> str:
+    """What A saves and what it costs against B, in one sentence."""
+    loss = mean_loss(a.trace) - mean_loss(b.trace)
+    cost = "" if np.isnan(loss) else f", {loss_words(loss)}"
+    saved = saved_words(a.trace.cache_bytes, b.trace.cache_bytes)
+    return (
+        f"The model just read {plural(a.trace.tokens, 'token')} remembering at most {most_held(a.trace)} of them: "
+        f"{saved} {setup_words(b.trace.setup)}{cost} (policy A: {setup_words(a.trace.setup)})."
+    )
+
+
+def loss_words(loss: float) -> str:
+    if abs(loss) < 5e-4:  # what the third digit would show, and float order may make
+        return "the same loss"
+    return f"{abs(loss):.3g} nats per token {'worse' if loss > 0 else 'better'}"
+
+
+def saved_words(a_bytes: int, b_bytes: int) -> str:
+    """``75% less cache than``; re-computation has no cache to compare with."""
+    if not a_bytes or not b_bytes:
+        return "as little cache as" if a_bytes == b_bytes else f"{'a' if a_bytes else 'no'} cache, unlike"
+    share = 1 - a_bytes / b_bytes
+    return "as much cache as" if share == 0 else f"{abs(share):.0%} {'less' if share > 0 else 'more'} cache than"
+
+
+def cards(a: Run, b: Run) -> list[tuple[str, str, str]]:
+    """Entries, bytes and loss: name, value under A, and B beside it."""
+    traces = (a.trace, b.trace)
+    size, unit = binary_unit(max(t.cache_bytes for t in traces))
+    held = [f"{most_held(t)} of {t.tokens}" for t in traces]
+    bytes_ = [f"{t.cache_bytes / size:.3g} {unit}" for t in traces]
+    losses = [mean_loss(t) for t in traces]
+    nats = ["—" if np.isnan(loss) else f"{loss:.3g} nats" for loss in losses]
+    return [
+        ("Tokens held at the end", held[0], f"B: {held[1]}"),
+        ("Cache, K and V, all layers", bytes_[0], f"B: {bytes_[1]}"),
+        ("Loss per token after the prompt", nats[0], f"B: {nats[1]}"),
+    ]
+
+
+def questions(view: View) -> None:
+    """Six links, each to a page with the settings that answer it."""
+    plain = View().words()
+    for column, part in zip(st.columns(2), (QUESTIONS[::2], QUESTIONS[1::2]), strict=True):
+        for path, label, change in part:
+            column.page_link(path, label=label, icon=":material/arrow_forward:", query_params={**plain, **change})

@@ -1,0 +1,166 @@
+"""Quantised storage in a run: block sizes, a naive second implementation, what is coded when, and its bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from kvviz.cache.stores import NativeStore, OffloadStore, store_for
+from kvviz.choices.setup import Setup, parse_setup
+from kvviz.choices.storage import Int2, Int4, Int8, Native, Offload, Storage, parse_storage
+from kvviz.policies import POLICIES
+from kvviz.run.engine import Pass
+from kvviz.run.generate import generate
+from kvviz.run.replay import open_pass, replay
+from tests import naive_attention as naive
+from tests.naive_storage import quantised
+from tests.policies.test_matrix import BUDGET, TOKENS, sized
+from tests.tiny import NAMES, some_ids, stock, tiny
+
+SMALL = Int4(group=2, residual=4)
+
+
+@pytest.mark.parametrize("words", [{}, {"positions": "slot"}, {"softmax": "off_by_one"}])
+@pytest.mark.parametrize("policy", list(POLICIES))
+@pytest.mark.parametrize("model_name", NAMES)
+def test_block_size_changes_nothing(model_name: str, policy: str, words: dict[str, str]) -> None:
+    if model_name == "gpt2" and "positions" in words:
+        return  # refused: its positions are learned
+    setup, ids = replace(parse_setup(words), policy=sized(policy, BUDGET), storage=SMALL), some_ids(TOKENS)
+    results = []
+    for block in (1, 3, 8, 256):
+        done = open_pass(tiny(model_name), setup, TOKENS // 2, None)
+        logits = torch.cat([done.feed(ids[start : start + block]) for start in range(0, TOKENS, block)])
+        results.append((logits.log_softmax(-1), [done.evicted_at(), *done.coded_at()], done.cache_bytes))
+    for logits, histories, cache_bytes in results[1:]:
+        assert (logits - results[0][0]).abs().max() < 1e-9
+        assert all(torch.equal(mine, first) for mine, first in zip(histories, results[0][1], strict=True))
+        assert cache_bytes == results[0][2]
+
+
+RULES: dict[str, tuple[naive.Rule, bool]] = {
+    "full": (naive.h2o(999, 1), False),
+    "window:budget=9": (naive.h2o(9, 9), False),
+    "h2o:budget=9,recent=4": (naive.h2o(9, 4), False),
+    "tova:budget=9": (naive.tova(9), False),
+    "snapkv:budget=9,observe=4,kernel=3": (naive.snapkv(9, 4, 3), True),
+}
+
+
+@pytest.mark.parametrize("storage", [Int2(2, 4), Int4(2, 4), Int8(4, 8), Int2(1, 3)], ids=str)
+@pytest.mark.parametrize("policy", list(RULES))
+@pytest.mark.parametrize("model_name", ["llama", "qwen3", "gpt_neox"])
+def test_it_equals_a_naive_implementation(model_name: str, policy: str, storage: Storage) -> None:
+    """The stock model takes its softmax in float32 even when it computes in float64; the naive one here does not."""
+    ids, (rule, after) = some_ids(TOKENS), RULES[policy]
+    store = quantised(storage.bits, storage.group, storage.residual)  # type: ignore[attr-defined]
+    theirs = naive.NaiveRun(stock(model_name), rule, TOKENS // 2, after, store)
+    expected = theirs.read(ids).log_softmax(-1)
+    done = Pass(tiny(model_name), replace(parse_setup({"policy": policy}), storage=storage), prompt_tokens=TOKENS // 2)
+    logits = done.feed(ids).log_softmax(-1)
+    assert (logits - expected).abs().max() < 1e-9
+    key_at, value_at = done.coded_at()
+    for (layer, head), entries in theirs.entries.items():
+        held = [e.position for e in entries]
+        assert (key_at[layer, head, held] < TOKENS).tolist() == [e.key_is_coded for e in entries]
+        assert (value_at[layer, head, held] < TOKENS).tolist() == [e.value_is_coded for e in entries]
+
+
+def test_whole_key_blocks_are_coded_and_the_last_values_stay_exact() -> None:
+    """32 tokens of prompt and 168 more, group 32, residual 32: 192 keys and 168 values are coded at the end."""
+    trace = replay(tiny("llama"), some_ids(200).tolist(), Setup(storage=Int2(32, 32)), prompt_tokens=32)
+    assert trace.key_coded_at is not None and trace.value_coded_at is not None
+    assert ((trace.key_coded_at < 200).sum(-1) == 192).all() and ((trace.value_coded_at < 200).sum(-1) == 168).all()
+    # keys 0–31 are coded after step 31, all at once; value j when 32 later ones are held
+    assert (trace.key_coded_at[..., :32] == 31).all() and (trace.key_coded_at[..., 32:64] == 63).all()
+    assert (trace.value_coded_at[..., :168] == np.arange(168) + 32).all()
+
+
+def test_two_bits_do_harm_and_eight_hardly_any() -> None:
+    ids = some_ids(60).tolist()
+    exact = replay(tiny("llama"), ids, Setup()).nll
+    gaps = [np.abs(replay(tiny("llama"), ids, Setup(storage=s(4, 4))).nll - exact).max() for s in (Int2, Int4, Int8)]
+    assert gaps[0] > gaps[1] > gaps[2] > 0
+
+
+@pytest.mark.parametrize("storage", [Int2(2, 4), Int4(4, 8), Int8(1, 1), Int4(3, 6)], ids=str)
+@pytest.mark.parametrize(
+    "policy", ["full", "window:budget=9", "h2o:budget=9,recent=4", "random:budget=7", "snapkv:budget=9,observe=4"]
+)
+def test_bytes_by_the_formula_are_those_of_the_tensors(policy: str, storage: Storage) -> None:
+    """After every step, with tensors that really hold codes."""
+    ids, setup = some_ids(TOKENS), replace(parse_setup({"policy": policy}), storage=storage)
+    trace = replay(tiny("llama"), ids.tolist(), setup)
+    stepped = open_pass(tiny("llama"), setup, TOKENS // 2, None)
+    held = []
+    for token in ids:
+        stepped.feed(token.view(1))
+        held.append(stepped.cache_bytes)
+    assert trace.bytes_at().tolist() == held and trace.cache_bytes == held[-1]
+    written = generate(tiny("llama"), ids.tolist(), setup, 5)
+    assert written.cache_bytes == written.bytes_at()[-1]
+
+
+def test_a_hand_worked_count_of_bytes() -> None:
+    """Six tokens of head size 8 in float64, int4 in blocks of 2, residual 4: keys 0–3 and values 0, 1 are coded."""
+    trace = replay(tiny("llama"), some_ids(6).tolist(), Setup(storage=Int4(2, 4)))
+    exact = 8 * 8
+    key_block = 2 * 8 // 2 + 2 * exact  # 16 codes of half a byte, a scale and a minimum for each of 8 channels
+    value = 8 // 2 + 2 * 4 * 8  # 8 codes, four groups of channels
+    assert trace.cache_bytes == 3 * 2 * (2 * key_block + 2 * exact + 2 * value + 4 * exact)
+
+
+def test_a_block_is_freed_with_its_last_entry() -> None:
+    setup = replace(parse_setup({"policy": "window:budget=5"}), storage=Int4(4, 4))
+    bytes_at = replay(tiny("llama"), some_ids(24).tolist(), setup).bytes_at()
+    assert bytes_at[8:].max() == bytes_at[8:16].max() < 6 * bytes_at[0]  # holes do not pile up
+
+
+def test_two_texts_one_after_another_are_two_fresh_runs() -> None:
+    setup = Setup(storage=SMALL)
+    replay(tiny("llama"), some_ids(30, seed=1).tolist(), setup)
+    again = replay(tiny("llama"), some_ids(30, seed=2).tolist(), setup)
+    done = Pass(tiny("llama"), setup, prompt_tokens=15)
+    done.feed(some_ids(30, seed=1))
+    done.cache.reset()
+    assert done.cache_bytes == 0 and done.cache.get_seq_length() == 0
+    assert again.nll.tolist() == replay(tiny("llama"), some_ids(30, seed=2).tolist(), setup).nll.tolist()
+
+
+def test_recomputation_stores_nothing() -> None:
+    setup = parse_setup({"policy": "recompute:budget=8"})
+    ids = some_ids(20).tolist()
+    coded = replay(tiny("llama"), ids, replace(setup, storage=SMALL))
+    assert coded.nll.tolist() == replay(tiny("llama"), ids, setup).nll.tolist() and coded.cache_bytes == 0
+
+
+def test_a_residual_of_broken_blocks_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"residual=30 must be a multiple of group=32.*choose 32"):
+        parse_storage("int4:group=32,residual=30")
+
+
+def test_offloading_moves_older_entries_and_changes_no_number() -> None:
+    store, plain = OffloadStore(3), NativeStore()
+    generator = torch.Generator().manual_seed(0)
+    for rows in (2, 4, 1, 1):
+        new = [torch.randn(1, 2, rows, 8, generator=generator) for _ in range(2)]
+        for mine, theirs in zip(store.add(*new), plain.add(*new), strict=True):
+            assert torch.equal(mine, theirs)
+        store.settle(None)
+        assert store.held == plain.held and store.nbytes == plain.nbytes
+        assert store.cold_nbytes == 2 * 2 * max(0, store.held - 3) * 8 * 4
+    keep = torch.tensor([[0, 3, 6, 7]])
+    store.retain(keep)
+    plain.retain(keep)
+    assert plain.entries is not None and store.entries is not None
+    assert torch.equal(store.entries[0], plain.entries[0])
+
+
+def test_without_a_gpu_there_is_nothing_to_offload() -> None:
+    assert type(store_for(Offload(), torch.device("cpu"))) is NativeStore
+    trace = replay(tiny("llama"), some_ids(8).tolist(), Setup(storage=Offload()))
+    assert any("nothing to offload" in note for note in trace.notes)
+    assert not replay(tiny("llama"), some_ids(8).tolist(), Setup(storage=Native())).notes
