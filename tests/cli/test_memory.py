@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from kvviz.memory.fields import MAX_CONFIG_BYTES
-from tests.memory.examples import LLAMA_4
 from tests.cli.test_command_line import answer, refused
+from tests.memory.examples import LLAMA_4
 
 TOKENS = ("--tokens", "4096")
 

@@ -18,7 +18,12 @@ LINKS = json.loads((Path(__file__).parent / "data" / "old_links.json").read_text
 def test_an_old_link_means_what_it_meant(link: dict[str, Any]) -> None:
     view, notes = view_from_query(dict(parse_qsl(link["query"])))
     assert view.words() == link["words"]
-    assert notes == link["notes"]
+    # the lists of choices at the end of a sentence grow with the choices
+    assert [start(note) for note in notes] == [start(note) for note in link["notes"]]
+
+
+def start(note: str) -> str:
+    return note.partition("he choices are")[0]
 
 
 def test_there_are_ten() -> None:
