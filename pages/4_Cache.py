@@ -44,7 +44,7 @@ step_player(
     count_from=run.count_from,
     prompt_tokens=run.trace.prompt_tokens,
     start_head=head,
-    budget=None if policy.decides_after else getattr(policy, "budget", None),  # what follows a prompt is added to it
+    budget=None if policy.acts_once else getattr(policy, "budget", None),  # what follows a prompt is added to it
     ring=policy.name() == "rolling",
     roles=look.roles(run),
     side=side,

@@ -18,9 +18,9 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from kvviz.analysis.layer_calls import Call, layer_calls, lengths, sublayers
-from kvviz.analysis.masks import Glasses
+from kvviz.analysis.masks import TraceMasks
 from kvviz.measures.influence import Floats, hop, mixing, shares
-from kvviz.models.threads import Team
+from kvviz.models.threads import CorePool
 from kvviz.run import attention
 from kvviz.run.attention import Rule
 from kvviz.run.engine import use_kvviz_attention
@@ -52,17 +52,17 @@ class Influence:
 class MaskedRun:
     """Attention under the masks of a trace in plain operations; remembers the weights of the layer it saw last."""
 
-    def __init__(self, glasses: Glasses, softmax: str):
-        self.glasses, self.softmax = glasses, softmax
+    def __init__(self, masks: TraceMasks, softmax: str):
+        self.masks, self.softmax = masks, softmax
         self.weights: Tensor | None = None  # (A, T, T)
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule, window: int | None) -> Tensor:
-        shift = self.glasses.shift(layer)
+        shift = self.masks.shift(layer)
         if shift is None:
             raw = attention.scores(query, key, rule)
         else:
-            raw = attention.slot_scores(query, key, rule, shift, self.glasses.ropes[layer])
-        weights = attention.weights_of(raw, self.glasses.visible(layer), rule)
+            raw = attention.slot_scores(query, key, rule, shift, self.masks.ropes[layer])
+        weights = attention.weights_of(raw, self.masks.visible(layer), rule)
         self.weights = weights.detach().flatten(0, 1)
         return attention.combine(weights, value)
 
@@ -81,20 +81,20 @@ def influence(
     Raises ValueError for a query or depth that does not exist, Cancelled when ``is_cancelled`` answers yes.
     """
     depths = checked(trace, query, depths)
-    glasses = Glasses(model, trace, query)
+    masks = TraceMasks(model, trace, query)
     use_kvviz_attention(model)
-    run = MaskedRun(glasses, trace.setup.softmax)
+    run = MaskedRun(masks, trace.setup.softmax)
     token = attention.active_run.set(run)
     try:
-        calls = layer_calls(model, trace.token_ids[glasses.first : query + 1], max(depths))
+        calls = layer_calls(model, trace.token_ids[masks.first : query + 1], max(depths))
         sweep = Sweep(run, calls, depths, LayerWatch(sum(depths), progress, is_cancelled))
-        with Team(model.device) as team:
+        with CorePool(model.device) as pool:
             for level in range(max(depths), 0, -1):
-                sweep.descend(level, team)
+                sweep.descend(level, pool)
         parts = sublayers(calls[max(depths) - 1])
     finally:
         attention.active_run.reset(token)
-    return sweep.found(query, glasses.first, parts)
+    return sweep.found(query, masks.first, parts)
 
 
 def checked(trace: Trace, query: int, depths: Sequence[int] | None) -> tuple[int, ...]:
@@ -108,11 +108,11 @@ def checked(trace: Trace, query: int, depths: Sequence[int] | None) -> tuple[int
 
 def hidden_states(model: PreTrainedModel, trace: Trace) -> list[Tensor]:
     """The hidden states that the gradients are taken of: the input and the output of every layer, (T, width) each."""
-    glasses = Glasses(model, trace, trace.tokens - 1)
+    masks = TraceMasks(model, trace, trace.tokens - 1)
     use_kvviz_attention(model)
-    token = attention.active_run.set(MaskedRun(glasses, trace.setup.softmax))
+    token = attention.active_run.set(MaskedRun(masks, trace.setup.softmax))
     try:
-        calls = layer_calls(model, trace.token_ids[glasses.first :], trace.layers)
+        calls = layer_calls(model, trace.token_ids[masks.first :], trace.layers)
         last = calls[-1].again()[1].detach()
     finally:
         attention.active_run.reset(token)
@@ -144,7 +144,7 @@ class Sweep:
         self.norms = np.full((shape[0], shape[1] + 1, shape[2]), np.nan)
         self.came_from = np.zeros(shape, dtype=np.int32)
 
-    def descend(self, level: int, team: Team) -> None:
+    def descend(self, level: int, pool: CorePool) -> None:
         """From the level after layer ``level`` to the one before it."""
         leaf, output = self.calls[level - 1].again()
         assert self.run.weights is not None
@@ -158,7 +158,7 @@ class Sweep:
             return gradient, self.rollouts[depth] @ mix, *hop(self.strengths[depth], logs)
 
         depths = list(self.gradients)
-        for depth, (gradient, rollout, strength, origin) in zip(depths, team.map(hopped, depths), strict=True):
+        for depth, (gradient, rollout, strength, origin) in zip(depths, pool.map(hopped, depths), strict=True):
             self.gradients[depth], self.rollouts[depth], self.strengths[depth] = gradient, rollout, strength
             self.note(depth, level - 1)
             self.came_from[self.depths.index(depth), level - 1] = origin.cpu().numpy()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from kvviz.analysis.sparse_linear import FewRowsMode
+from kvviz.analysis.sparse_linear import SparseLinearMode
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Call:
 
     def again(self) -> tuple[Tensor, Tensor]:
         """Its input as a leaf and its output, with the graph between them."""
-        with torch.enable_grad(), FewRowsMode():
+        with torch.enable_grad(), SparseLinearMode():
             leaf = self.hidden.detach().requires_grad_()
             output = self.layer(leaf, *self.arguments, **self.options)
         return leaf, output[0] if isinstance(output, tuple) else output

@@ -7,13 +7,12 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from kvviz.cache.slots import native_windows
-from kvviz.choices.patterns import Causal
 from kvviz.models.rope import ropes_of
 from kvviz.run.trace import Trace
 from kvviz.run.visibility import shift_of
 
 
-class Glasses:
+class TraceMasks:
     """The masks of the rows up to ``query``, (H, T, T) bool each; T = query + 1 − ``first``.
 
     ``first`` is above 0 for re-computation alone, which reads the window of the query afresh and nothing before it.
@@ -40,12 +39,12 @@ class Glasses:
             return is_past.expand(len(self.heads), -1, -1)
         ends = torch.tensor(self.trace.evicted_at[layer], device=self.device)[:, None, : len(self.keys)]
         # one that decides after its token has attended still shows that token what it then evicts
-        return is_past & (self.rows < ends + self.trace.setup.policy.decides_after)
+        return is_past & (self.rows < ends + self.trace.setup.policy.timing.delay)
 
     def visible(self, layer: int) -> Tensor:
         """Which of them the pattern shows."""
         kept, pattern = self.kept(layer), self.trace.setup.pattern
-        return kept if isinstance(pattern, Causal) else kept & pattern.sees(self.rows, self.keys, layer, self.heads)
+        return kept if pattern.hides_nothing else kept & pattern.sees(self.rows, self.keys, layer, self.heads)
 
     def union(self, layer: int) -> Tensor:
         """(T, T): what any head sees, counted in the whole text; information passes through every one of them."""

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 
-class FewRows(torch.autograd.Function):
+class SparseLinear(torch.autograd.Function):
     """``F.linear`` with frozen weights; rows of zeros are left out of the backward product."""
 
     @staticmethod
@@ -37,13 +37,13 @@ class FewRows(torch.autograd.Function):
         return result.view(*gradient.shape[:-1], -1), None, None
 
 
-class FewRowsMode(TorchFunctionMode):
-    """Inside it every linear layer with frozen weights is a ``FewRows``."""
+class SparseLinearMode(TorchFunctionMode):
+    """Inside it every linear layer with frozen weights is a ``SparseLinear``."""
 
     def __torch_function__(
         self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
         if function is F.linear and not kwargs and not args[1].requires_grad and args[0].requires_grad:
-            return FewRows.apply(*args, *[None] * (3 - len(args)))
+            return SparseLinear.apply(*args, *[None] * (3 - len(args)))
         return function(*args, **kwargs)

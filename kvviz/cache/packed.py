@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from kvviz.cache.quantise import Codes, decode_keys, decode_values, encode_keys, encode_values
-from kvviz.cache.quantiser import Coding
+from kvviz.cache.quantiser import BlockQuantisation
 from kvviz.choices.storage import Quantised
 
 
@@ -26,10 +26,10 @@ class PackedStore:
         self.keys.retain(slots)
         self.values.retain(slots)
 
-    def settle(self, coding: Coding | None) -> None:
-        if coding is not None:
-            self.keys.encode(coding)
-            self.values.encode(coding)
+    def settle(self, quantisation: BlockQuantisation | None) -> None:
+        if quantisation is not None:
+            self.keys.encode(quantisation)
+            self.values.encode(quantisation)
 
     @property
     def held(self) -> int:
@@ -38,6 +38,10 @@ class PackedStore:
     @property
     def nbytes(self) -> int:
         return self.keys.nbytes + self.values.nbytes
+
+    @property
+    def cold_nbytes(self) -> int:
+        return 0
 
 
 class Packed:
@@ -93,7 +97,7 @@ class Packed:
 
     def retain(self, slots: Tensor) -> None:
         assert self.places is not None
-        self.places = self.places.gather(1, slots.expand(len(self.places), -1))
+        self.places = self.places.gather(1, slots)
         self.compact()
 
     def compact(self) -> None:
@@ -123,11 +127,11 @@ class PackedKeys(Packed):
         assert self.codes is not None
         return decode_keys(self.codes, self.storage.bits, self.storage.group).flatten(0, 1)
 
-    def encode(self, coding: Coding) -> None:
-        if not len(coding.heads):
+    def encode(self, quantisation: BlockQuantisation) -> None:
+        if not len(quantisation.heads):
             return
         assert self.exact is not None and self.places is not None
-        heads, slots = coding.heads[:, None], coding.slots
+        heads, slots = quantisation.heads[:, None], quantisation.slots
         blocks = self.exact[self.places[heads, slots]].view(-1, self.storage.group, self.exact.shape[1])
         new = torch.arange(slots.numel(), device=slots.device).view(slots.shape)
         self.places[heads, slots] = self.put(encode_keys(blocks, self.storage.bits), new)
@@ -141,9 +145,9 @@ class PackedValues(Packed):
         assert self.codes is not None and self.exact is not None
         return decode_values(self.codes, self.storage.bits, self.storage.group, self.exact.shape[1])
 
-    def encode(self, coding: Coding) -> None:
+    def encode(self, quantisation: BlockQuantisation) -> None:
         assert self.exact is not None and self.places is not None
-        chosen = coding.new_values.expand(self.places.shape)
+        chosen = quantisation.new_values
         if not chosen.any():
             return
         codes = encode_values(self.exact[self.places[chosen]], self.storage.bits, self.storage.group)

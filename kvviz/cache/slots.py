@@ -9,22 +9,22 @@ from torch import Tensor
 from transformers import Cache, DynamicCache
 from transformers.cache_utils import CacheLayerMixin
 
-from kvviz.cache.quantiser import Coding
-from kvviz.cache.stores import store_for
+from kvviz.cache.opening import open_store
+from kvviz.cache.quantiser import BlockQuantisation
 from kvviz.choices.storage import Storage, Widths
 
 
 class SlotsLayer(CacheLayerMixin):
     """Keys and values of one layer, (1, H, n, D), in position order; every KV head holds its own n tokens.
 
-    ``update`` returns what was carried and the new tokens; ``settle`` and ``retain`` then code or drop slots. The
+    ``update`` returns what was carried and the new tokens; ``settle`` and ``retain`` then quantise or drop slots. The
     numbers lie in a store. ``get_seq_length`` counts every token ever seen, for positions are counted from that.
     """
 
     def __init__(self, storage: Storage, device: torch.device) -> None:
         super().__init__()
         self.storage, self.device = storage, device
-        self.store = store_for(storage, device)
+        self.store = open_store(storage, device)
         self.widths = Widths(0, 0, 0)
         self.cumulative_length = 0  # the name that CacheLayerMixin.reset clears
 
@@ -38,12 +38,12 @@ class SlotsLayer(CacheLayerMixin):
         self.cumulative_length += key_states.shape[-2]
         return self.store.add(key_states, value_states)
 
-    def settle(self, coding: Coding | None) -> None:
-        """A block has ended: code or move what its storage asks for."""
-        self.store.settle(coding)
+    def settle(self, quantisation: BlockQuantisation | None) -> None:
+        """A block has ended: quantise or move what its storage asks for."""
+        self.store.settle(quantisation)
 
     def retain(self, slots: Tensor) -> None:
-        """Keep only these slots, (H, n) ascending indices, or (1, n) when all heads keep the same."""
+        """Keep only these slots, (H, n) ascending indices, one set for all heads expanded."""
         self.store.retain(slots)
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
@@ -57,7 +57,7 @@ class SlotsLayer(CacheLayerMixin):
 
     def reset(self) -> None:
         """Drop everything: a later run must equal a fresh one."""
-        self.store = store_for(self.storage, self.device)
+        self.store = open_store(self.storage, self.device)
         self.is_initialized = False
         super().reset()
 

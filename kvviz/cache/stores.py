@@ -1,19 +1,16 @@
 """Where the numbers of one layer's slots really lie: as they are, packed into codes, or partly in CPU memory.
 
-A store hands out dense keys and values, (1, H, n, D), and after each block is told what to code and what to drop.
+A store hands out dense keys and values, (1, H, n, D), and after each block is told what to quantise and what to drop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from kvviz.cache.packed import PackedStore
-from kvviz.cache.quantiser import Coding
-from kvviz.choices.storage import Offload, Quantised, Storage
+from kvviz.cache.quantiser import BlockQuantisation
 
 
 class Store(Protocol):
@@ -23,10 +20,10 @@ class Store(Protocol):
         """Take new entries, (1, H, R, D); the answer is all of them, old and new."""
 
     def retain(self, slots: Tensor) -> None:
-        """Keep only these slots, (H, n) ascending indices, or (1, n) when all heads keep the same."""
+        """Keep only these slots, (H, n) ascending indices."""
 
-    def settle(self, coding: Coding | None) -> None:
-        """A block has ended: code what it says, move what has grown cold."""
+    def settle(self, quantisation: BlockQuantisation | None) -> None:
+        """A block has ended: quantise what it says, move what has grown cold."""
 
     @property
     def held(self) -> int:
@@ -36,19 +33,14 @@ class Store(Protocol):
     def nbytes(self) -> int:
         """Bytes of the tensors that hold keys, values and their scales."""
 
-
-def store_for(storage: Storage, device: torch.device) -> Store:
-    """An empty store; without a GPU there is nowhere else to move cold entries to."""
-    if isinstance(storage, Quantised):
-        return PackedStore(storage)
-    if isinstance(storage, Offload) and device.type != "cpu":
-        return OffloadStore(storage.resident)
-    return NativeStore()
+    @property
+    def cold_nbytes(self) -> int:
+        """Of them, bytes that lie away from the model's device."""
 
 
 def gather_slots(states: Tensor, slots: Tensor) -> Tensor:
-    """(1, H, K, D) and (H or 1, n) → (1, H, n, D) as tensors of their own, so that the dropped slots are freed."""
-    if len(slots) == 1:
+    """(1, H, K, D) and (H, n) → (1, H, n, D) as tensors of their own, so that the dropped slots are freed."""
+    if slots.stride(0) == 0:  # one set for all heads, expanded
         return states.index_select(2, slots[0])
     return states.gather(2, slots[None, :, :, None].expand(1, -1, -1, states.shape[-1]))
 
@@ -69,7 +61,7 @@ class NativeStore:
         assert self.entries is not None
         self.entries = gather_slots(self.entries[0], slots), gather_slots(self.entries[1], slots)
 
-    def settle(self, coding: Coding | None) -> None:
+    def settle(self, quantisation: BlockQuantisation | None) -> None:
         pass
 
     @property
@@ -79,6 +71,10 @@ class NativeStore:
     @property
     def nbytes(self) -> int:
         return 0 if self.entries is None else sum(part.nbytes for part in self.entries)
+
+    @property
+    def cold_nbytes(self) -> int:
+        return 0
 
 
 class OffloadStore(NativeStore):
@@ -105,7 +101,7 @@ class OffloadStore(NativeStore):
         keys, values = (torch.cat([cold.to(device), hot], -2) for cold, hot in pairs)
         self.entries, self.cold = (keys, values), None
 
-    def settle(self, coding: Coding | None) -> None:
+    def settle(self, quantisation: BlockQuantisation | None) -> None:
         if self.entries is None or self.held <= self.resident:
             return
         self.bring(self.entries[0].device)
@@ -121,20 +117,8 @@ class OffloadStore(NativeStore):
 
     @property
     def cold_nbytes(self) -> int:
-        """Bytes that lie elsewhere."""
         return 0 if self.cold is None else sum(part.nbytes for part in self.cold)
 
     @property
     def nbytes(self) -> int:
         return super().nbytes + self.cold_nbytes
-
-
-def storage_notes(storage: Storage, stores: Sequence[Store]) -> list[str]:
-    """Where the bytes of an offloaded cache lie."""
-    if not isinstance(storage, Offload):
-        return []
-    if not any(isinstance(store, OffloadStore) for store in stores):
-        return ["The model runs on the CPU, where all entries lie already: there is nothing to offload."]
-    cold = sum(store.cold_nbytes for store in stores if isinstance(store, OffloadStore))
-    total = sum(store.nbytes for store in stores)
-    return [f"Of {total:,} bytes of cache {cold:,} lie in CPU memory, {total - cold:,} on the GPU."]

@@ -20,6 +20,7 @@ class Pattern(Choice):
 
     kind: ClassVar[str] = "pattern"
     is_alike: ClassVar[bool] = True  # whether every layer gets the same pattern
+    hides_nothing: ClassVar[bool] = False  # whether every query sees all before it
     is_by_distance: ClassVar[bool] = True  # whether only the distance between query and key decides
 
     def sees(self, query: Tensor, key: Tensor, layer: int, head: Tensor) -> Tensor:
@@ -36,6 +37,7 @@ class Causal(Pattern):
     """Every earlier position: j ≤ t. Source: Vaswani et al. (2017)."""
 
     title = "Causal: everything before"
+    hides_nothing = True
     source = "Vaswani et al., Attention Is All You Need, 2017"
 
     def sees(self, query: Tensor, key: Tensor, layer: int, head: Tensor) -> Tensor:

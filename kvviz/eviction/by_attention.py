@@ -1,207 +1,153 @@
 """Who leaves when, for policies that read attention: row by row inside one layer.
 
 A policy that reads attention can decide about token t only when the attention of the tokens before t is known, and that
-depends on what they could still see. So the rows of a block are walked one at a time; rows at which nothing can leave
-are taken together. A row computes with all slots of the block, the empty ones hidden: to gather those alive would take
+depends on what they could still see. So the rows of a block are run one at a time; rows at which nothing can leave are
+taken together. A row computes with all slots of the block, the empty ones hidden: to gather those alive would take
 longer than the arithmetic on the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from kvviz.cache.quantiser import Coding
-from kvviz.eviction.by_position import BlockPlan, PlanContext
-from kvviz.eviction.slot_table import Step
+from kvviz.cache.quantiser import BlockQuantisation
+from kvviz.eviction.evictor import Evictor
+from kvviz.eviction.schedule import BlockRows, LayerSchedule, RunContext
+from kvviz.eviction.slot_table import SlotTable
+from kvviz.eviction.statistics import Statistics
 from kvviz.models.threads import one_core
-from kvviz.policies import Policy, Scored
-
-# Weights (H, G, r, K) of some rows: (rows, positions of the slots (H, K), which of them a row can see (H, r, K)).
-Weigh = Callable[[slice, Tensor, Tensor], Tensor]
-# From some row of the block on, keys are seen coded: (heads (e,), slots (e, residual), the first such row).
-Recode = Callable[[Tensor, Tensor, int], None]
+from kvviz.policies import Scored
 
 
-class Walk:
-    """One layer's slots: their positions, what attention they received, and the latest rows a policy wants to see.
+class AttentionEviction:
+    """Decides every layer while its attention is computed."""
 
-    Inside a block all of it is kept by slot, dropped ones included, so that an eviction copies no history.
-    """
+    def __init__(self, policy: Scored, windows: list[int | None], context: RunContext):
+        self.layers = [AttentionLayer(policy, layer, window, context) for layer, window in enumerate(windows)]
+        self.start = self.rows = 0
 
-    def __init__(self, policy: Policy, layer: int, window: int | None, kv_heads: int, context: PlanContext):
-        self.policy, self.layer, self.window, self.context = policy, layer, window, context
-        self.kv_heads = kv_heads
-        self.head_axis = torch.arange(kv_heads, device=context.device).view(-1, 1)
-        self.layer_axis = torch.tensor([[layer]], device=context.device)
-        self.positions = self.head_axis.new_empty(kv_heads, 0)
-        self.received: Tensor | None = None  # (H, n)
-        self.rows: Tensor | None = None  # (H, observes, n)
-        self.coder = context.coder(kv_heads)
+    def begin(self, start: int, rows: int) -> None:
+        self.start, self.rows = start, rows
 
-    def block(self, start: int, rows: int, weigh: Weigh, weights: Tensor, recode: Recode | None = None) -> BlockPlan:
-        """Walk ``rows`` rows from position ``start`` on; fills ``weights`` (H, G, R, K) and returns who left when."""
-        carried = self.positions.shape[1]
+    def decide(self, layer: int, rows: BlockRows) -> LayerSchedule:
+        return self.layers[layer].decide(self.start, self.rows, rows)
+
+
+class AttentionLayer:
+    """One layer's slots: the positions they hold, and the statistics that the policy reads."""
+
+    def __init__(self, policy: Scored, layer: int, window: int | None, context: RunContext):
+        self.policy, self.window, self.kv_heads = policy, window, context.kv_heads
+        self.evictor = Evictor(policy, window, context, [layer], context.kv_heads)
+        self.positions = torch.empty(context.kv_heads, 0, dtype=torch.long, device=context.device)
+        self.statistics = Statistics(policy)
+        self.quantiser = context.quantiser(1, context.kv_heads)
+
+    def decide(self, start: int, rows: int, block: BlockRows) -> LayerSchedule:
+        """Run ``rows`` rows from position ``start`` on; the block keeps their weights."""
         new = torch.arange(start, start + rows, device=self.positions.device).expand(self.kv_heads, -1)
-        step = Step(torch.cat([self.positions, new], 1), carried, self.policy.decides_after)
-        self.make_room(weights, carried)
-        if self.coder is not None:
-            self.coder.begin(rows)
+        table = SlotTable(torch.cat([self.positions, new], 1), self.positions.shape[1], self.policy.timing.delay)
+        self.statistics.enter(block.keys, block.values)
+        if self.quantiser is not None:
+            self.quantiser.begin(rows)
+        block.open_weights()
         with one_core():  # products of one row are too small to share out
-            self.walk(step, start, rows, weigh, weights, recode)
-        self.positions = step.held()
-        survivors = None if step.is_whole else step.alive()
-        self.carry(survivors, rows)
-        return BlockPlan(step.positions, step.leaves_at, survivors, step.gone_at, self.codings(start, survivors))
+            RowLoop(self, table, block, start, rows).run()
+        survivors = None if table.is_whole else table.alive()
+        self.positions = table.held()
+        self.statistics.carry(survivors, rows)
+        quantised = self.quantised(start, survivors)
+        records = (table.positions, table.leaves_at, table.gone_at)
+        return LayerSchedule(*records, survivors, table.has_left, quantised)
 
-    def walk(self, step: Step, start: int, rows: int, weigh: Weigh, weights: Tensor, recode: Recode | None) -> None:
-        row = 0
-        while row < rows:
-            step.append(1)
-            if not self.policy.decides_after or self.window is not None:
-                self.evict(step, start + row, row, is_after=False)
-            count = self.quiet(step, start + row, rows - row)
-            step.append(count - 1)
-            self.attend(step, start, slice(row, row + count), weigh, weights)
-            row += count
-            if self.policy.decides_after:
-                self.evict(step, start + row - 1, row, is_after=True)
-            self.code(step, start, slice(row - count, row), recode)
-
-    def code(self, step: Step, start: int, part: slice, recode: Recode | None) -> None:
-        """After each of these rows, code what has to be; only after the last of them keys may be."""
-        if self.coder is None:
-            return
-        for row in range(part.start, part.stop):
-            is_held = (step.positions <= start + row) & (start + row < step.gone_at)
-            coded = self.coder.after(start + row, is_held)
-            if coded is not None and recode is not None:
-                recode(*coded, row + 1)
-
-    def codings(self, start: int, survivors: Tensor | None) -> tuple[Coding, ...]:
-        if self.coder is None:
-            return ()
-        coding = self.coder.coding(start, 0, self.kv_heads)
+    def quantised(self, start: int, survivors: Tensor | None) -> BlockQuantisation | None:
+        if self.quantiser is None:
+            return None
+        found = self.quantiser.block(start, 0, self.kv_heads)
         if survivors is not None:
-            self.coder.retain(survivors)
-        return (coding,)
+            self.quantiser.retain(survivors[None])
+        return found
 
-    def make_room(self, weights: Tensor, carried: int) -> None:
-        """For the block's own slots, which have received nothing yet, and for its own rows."""
-        rows, slots = weights.shape[2:]
-        if self.received is None or self.rows is None:
-            self.received = weights.new_zeros(self.kv_heads, carried)
-            self.rows = weights.new_zeros(self.kv_heads, self.policy.observes, carried)
-        self.received = F.pad(self.received, (0, slots - carried))
-        if self.policy.observes:
-            self.rows = F.pad(self.rows, (0, slots - carried, 0, rows))
 
-    def carry(self, survivors: Tensor | None, rows: int) -> None:
-        """Keep the history of the slots that survive for the next block."""
-        assert self.received is not None and self.rows is not None
-        self.rows = self.rows[:, rows:]
-        if survivors is not None:
-            self.received = self.received.gather(1, survivors)
-            self.rows = self.rows.gather(2, survivors[:, None].expand(-1, self.policy.observes, -1))
+class RowLoop:
+    """The rows of one block in one layer, one after another."""
 
-    def rows_seen(self, row: int, count: int) -> Tensor:
-        """The latest ``count`` rows before row ``row`` of the block, (H, count, K)."""
-        assert self.rows is not None
-        end = row + self.policy.observes
-        return self.rows[:, end - count : end]
+    def __init__(self, layer: AttentionLayer, table: SlotTable, block: BlockRows, start: int, rows: int):
+        self.policy, self.evictor, self.statistics = layer.policy, layer.evictor, layer.statistics
+        self.window, self.quantiser = layer.window, layer.quantiser
+        self.table, self.block, self.start, self.rows = table, block, start, rows
+        self.row = 0  # the first row that has not attended
+        self.beyond: Tensor | None = None  # what has just left the model's own window and still takes slots
 
-    def quiet(self, step: Step, newest: int, rows_left: int) -> int:
-        """How many rows from ``newest`` on can be taken together because nothing leaves between them."""
-        slots, count = step.count, 1
-        if self.coder is not None:  # later rows see the keys that are coded after this one
-            waiting = self.coder.waiting((step.positions <= newest) & (newest < step.gone_at))
-            rows_left = min(rows_left, max(1, self.coder.storage.residual - waiting + 1))
-        while count < rows_left and not self.ends_at(newest + count - 1, slots + count - 1):
-            if self.begins_at(newest + count, slots + count):
-                break
+    def run(self) -> None:
+        while self.row < self.rows:
+            first = self.row
+            self.table.append(1)
+            self.beyond = self.evictor.close_window(self.table, self.start + first)
+            self.policy.timing.around(first, self.evict, self.attend)
+            self.quantise(first)
+
+    def attend(self) -> int:
+        """The next rows attend, as many as nothing leaves between; the answer is the last of them."""
+        first, count = self.row, self.together()
+        self.table.append(count - 1)
+        part = slice(first, first + count)
+        visible = self.table.visible(self.start + first, self.start + first + count, self.window)
+        self.statistics.attended(part, self.block.weigh(part, self.table.positions, visible))
+        self.row += count
+        return self.row - 1
+
+    def together(self) -> int:
+        """How many rows can attend at once because nothing leaves, and no key is quantised, between them."""
+        newest, slots, left, count = self.start + self.row, self.table.count, self.rows - self.row, 1
+        if self.quantiser is not None:  # later rows see the keys that are quantised after this one
+            waiting = self.quantiser.waiting(self.table.present_after(newest)[None])
+            left = min(left, max(1, self.quantiser.storage.residual - waiting + 1))
+        while count < left and not self.leaves_between(newest + count, slots + count):
             count += 1
         return count
 
-    def begins_at(self, newest: int, slots: int) -> bool:
-        """Whether something may leave before ``newest`` attends."""
-        is_beyond = self.window is not None and newest >= self.window
-        return is_beyond or (not self.policy.decides_after and self.is_over(newest, slots))
+    def leaves_between(self, newest: int, slots: int) -> bool:
+        """Whether something may leave after the row before ``newest`` attends and before ``newest`` does."""
+        if self.window is not None and newest >= self.window:
+            return True
+        delay = self.policy.timing.delay
+        return self.evictor.is_over(newest - delay, slots - delay)
 
-    def ends_at(self, newest: int, slots: int) -> bool:
-        """Whether something may leave when ``newest`` has attended."""
-        return self.policy.decides_after and self.is_over(newest, slots)
-
-    def is_over(self, newest: int, slots: int) -> bool:
-        limit = self.limit(newest)
-        return limit is not None and slots > limit
-
-    def limit(self, newest: int) -> int | None:
-        return self.policy.limit(self.context.moment(newest, self.layer))
-
-    def attend(self, step: Step, start: int, part: slice, weigh: Weigh, weights: Tensor) -> None:
-        """Compute the weights of some rows over the slots taken, and remember what the slots received."""
-        assert self.received is not None and self.rows is not None
-        visible = step.visible(start + part.start, start + part.stop, self.window)
-        mine = weigh(part, step.positions, visible)  # (H, G, r, K)
-        weights[:, :, part] = mine
-        shared = mine.mean(1)  # a KV head's score is the mean over its group of query heads
-        self.received += shared.sum(1)
-        if self.policy.observes:
-            self.rows[:, part.start + self.policy.observes : part.stop + self.policy.observes] = shared
-
-    def evict(self, step: Step, newest: int, row: int, is_after: bool) -> None:
-        """Let go of what the model's own window no longer reaches, then of what the policy does not keep.
-
-        ``row`` is the first row of the block whose attention is not known yet.
-        """
-        beyond = None if is_after else self.beyond_window(step, newest)
-        limit = self.limit(newest)
-        if self.policy.decides_after is not is_after or limit is None or step.count <= limit:
+    def evict(self, row: int) -> None:
+        """Let go of what the policy does not keep for the token of ``row``."""
+        newest = self.start + row
+        limit = self.evictor.limit(newest)
+        if limit is None or self.table.count <= limit:
             return
-        if step.count == limit + 1 and isinstance(self.policy, Scored) and not is_after:
-            gone = self.lowest(step, newest, row, limit, beyond)
+        known = newest + self.policy.timing.delay
+        if self.table.count == limit + 1 and self.policy.scores_alone:
+            gone = self.lowest(newest, limit, known)
         else:
-            gone = self.refused(step, newest, row, limit, beyond)
-        step.drop(gone, newest + is_after, newest)
+            alive = self.table.alive()
+            seen = self.statistics.seen(self.row, known, alive)
+            gone = self.evictor.refused(self.table, newest, limit, alive, seen, self.beyond)
+        self.evictor.drop(self.table, gone, newest)
 
-    def beyond_window(self, step: Step, newest: int) -> Tensor | None:
-        """Write down what leaves the model's own window; of it, (H, K) bool, what still takes slots, None if nothing.
+    def lowest(self, newest: int, limit: int, known: int) -> Tensor:
+        """The slot of every head that leaves where one has to, (H, 1): of equal scores the first is the oldest.
 
-        Heads that hold different tokens lose them at different times, but all empty as many slots.
+        Empty slots are scored too, which costs less than leaving them out, and then never chosen.
         """
-        if self.window is None or newest < self.window:
-            return None
-        beyond = step.is_alive & (step.positions <= newest - self.window)
-        shared = int(beyond.sum(1).min())  # every head can spare as many of its oldest slots
-        if shared:
-            step.drop(step.alive()[:, :shared], newest, newest)
-            beyond &= step.is_alive
-        step.mark(beyond, newest, newest)
-        return beyond if bool(beyond.any()) else None
-
-    def lowest(self, step: Step, newest: int, row: int, limit: int, beyond: Tensor | None) -> Tensor:
-        """The slot of every head that leaves where one has to, (H, 1): of equal scores the first is the oldest."""
-        assert isinstance(self.policy, Scored) and self.received is not None
-        seen = {"received": self.received, "rows": self.rows_seen(row, min(self.policy.observes, newest))}
-        view = self.context.view(step.positions, newest, self.layer_axis, self.head_axis, limit, **seen)
-        score = self.policy.score(view).masked_fill(~step.is_alive, torch.inf)
-        if beyond is not None:  # where the window took one, it makes room for the newcomer
-            score = score.masked_fill(beyond, -torch.inf)
+        seen, table = self.statistics.seen(self.row, known), self.table
+        view = self.evictor.context.view(table.positions, newest, self.evictor.layer, self.evictor.head, limit, seen)
+        score = self.policy.score(view).masked_fill(~table.is_alive, torch.inf)
+        if self.beyond is not None:  # where the window took one, it makes room for the newcomer
+            score = score.masked_fill(self.beyond, -torch.inf)
         return score.argmin(1, keepdim=True)
 
-    def refused(self, step: Step, newest: int, row: int, limit: int, beyond: Tensor | None) -> Tensor:
-        """The slots that the policy does not keep, (H, n)."""
-        assert self.received is not None
-        alive = step.alive()
-        known = min(self.policy.observes, newest + self.policy.decides_after)
-        rows = self.rows_seen(row, known).gather(2, alive[:, None].expand(-1, known, -1))
-        seen = {"received": self.received.gather(1, alive), "rows": rows}
-        view = self.context.view(step.held(), newest, self.layer_axis, self.head_axis, limit, **seen)
-        keep = self.policy.keep(view)
-        if beyond is not None:
-            is_beyond = beyond.gather(1, alive)
-            keep = torch.where(is_beyond.any(1, keepdim=True), ~is_beyond, keep)
-        return alive[~keep].view(len(alive), -1)
+    def quantise(self, first: int) -> None:
+        """After each row since ``first``, quantise what has to be; only after the last of them keys may be."""
+        if self.quantiser is None:
+            return
+        for row in range(first, self.row):
+            found = self.quantiser.after(self.start + row, self.table.present_after(self.start + row)[None])
+            if found is not None:
+                keys = self.quantiser.restored(self.block.key, *found)
+                self.block.replace_keys(*found, keys, row + 1)

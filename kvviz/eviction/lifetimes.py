@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kvviz.eviction.by_position import STILL_THERE
+from kvviz.cache.quantiser import NEVER
 
 
-class History:
+class FirstSteps:
     """When something happened to each token in each layer and head, (L, H, T); the first time counts."""
 
     def __init__(self, layers: int, kv_heads: int, device: torch.device) -> None:
@@ -16,7 +16,7 @@ class History:
 
     def grow(self, tokens: int, rows: int) -> None:
         if tokens > self.steps.shape[-1]:  # by many tokens at once, or stepping would copy it every time
-            spare = self.steps.new_full((*self.steps.shape[:2], max(rows, 1024)), STILL_THERE)
+            spare = self.steps.new_full((*self.steps.shape[:2], max(rows, 1024)), NEVER)
             self.steps = torch.cat([self.steps, spare], dim=-1)
 
     def note(self, layers: list[int], positions: Tensor, at: Tensor) -> None:

@@ -1,27 +1,28 @@
-"""The slots of one block while its rows are walked."""
+"""The slots of one block while its rows are decided."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from kvviz.eviction.by_position import STILL_THERE
+from kvviz.cache.quantiser import NEVER
 
 
-class Step:
-    """Which slots of a block are alive, equally many in every head, and when the others left.
+class SlotTable:
+    """Which slots of a block are alive, equally many in every head, and when the others left. Axes (…, K).
 
     A slot that the model's own window has closed over in some heads only counts as alive until all heads can empty one.
     """
 
-    def __init__(self, positions: Tensor, carried: int, is_after: bool):
-        self.positions = positions  # (H, K)
-        self.leaves_at = torch.full_like(positions, STILL_THERE)
+    def __init__(self, positions: Tensor, carried: int, delay: int):
+        self.positions = positions  # (…, K)
+        self.leaves_at = torch.full_like(positions, NEVER)
         # one record for both, but where a policy decides after its token has attended
-        self.gone_at = self.leaves_at.clone() if is_after else self.leaves_at
+        self.gone_at = self.leaves_at.clone() if delay else self.leaves_at
         self.is_alive = torch.zeros_like(positions, dtype=torch.bool)
-        self.is_alive[:, :carried] = True
+        self.is_alive[..., :carried] = True
         self.taken = self.count = carried  # slots taken so far; those alive in each head
+        self.has_left = False
 
     @property
     def is_whole(self) -> bool:
@@ -31,17 +32,21 @@ class Step:
     def append(self, count: int) -> None:
         """The next ``count`` tokens of the block take slots."""
         if count:
-            self.is_alive[:, self.taken : self.taken + count] = True
+            self.is_alive[..., self.taken : self.taken + count] = True
             self.taken += count
             self.count += count
 
     def alive(self) -> Tensor:
-        """The indices of the slots alive, (H, n)."""
-        return self.is_alive.nonzero()[:, 1].view(len(self.is_alive), -1)
+        """The indices of the slots alive, (…, n)."""
+        return self.is_alive.nonzero()[:, -1].view(*self.is_alive.shape[:-1], -1)
 
     def held(self) -> Tensor:
-        """Their positions, (H, n)."""
-        return self.positions.gather(1, self.alive())
+        """Their positions, (…, n)."""
+        return self.positions.gather(-1, self.alive())
+
+    def present_after(self, step: int) -> Tensor:
+        """Which slots are taken after this step, (…, K) bool."""
+        return (self.positions <= step) & (step < self.gone_at)
 
     def visible(self, first: int, end: int, window: int | None) -> Tensor:
         """Which slots each of the queries from ``first`` up to ``end`` sees, (H, r, K)."""
@@ -53,16 +58,18 @@ class Step:
         return seen if window is None else seen & (self.positions[:, None] > queries - window)
 
     def mark(self, gone: Tensor, leaves_at: int, gone_at: int) -> None:
-        """Write down that these slots, (H, K) bool, leave, unless they have left before."""
+        """Write down that these slots, (…, K) bool, leave, unless they have left before."""
+        self.has_left = True
         for record, when in self.records(leaves_at, gone_at):
             record.copy_(torch.where(gone, record.clamp(max=when), record))
 
     def drop(self, slots: Tensor, leaves_at: int, gone_at: int) -> None:
-        """Empty these slots, equally many in every head; ``slots`` (H, n)."""
+        """Empty these slots, equally many in every head; ``slots`` (…, n)."""
+        self.has_left = True
         for record, when in self.records(leaves_at, gone_at):
-            record.scatter_(1, slots, record.gather(1, slots).clamp(max=when))
-        self.is_alive.scatter_(1, slots, False)
-        self.count -= slots.shape[1]
+            record.scatter_(-1, slots, record.gather(-1, slots).clamp(max=when))
+        self.is_alive.scatter_(-1, slots, False)
+        self.count -= slots.shape[-1]
 
     def records(self, leaves_at: int, gone_at: int) -> list[tuple[Tensor, int]]:
         own = [(self.leaves_at, leaves_at)]

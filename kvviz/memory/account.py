@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from kvviz.choices.storage import Native, Offload, Quantised, Storage, Widths
+from kvviz.choices.storage import Native, Storage, Widths
 from kvviz.memory import formulas
-from kvviz.memory.formats import Blocks
 from kvviz.memory.shape import KIND_WORDS, NUMBER_BYTES, Group, Shape
 
 
@@ -106,33 +105,13 @@ def row_of(group: Group, ask: Ask, item_bytes: int) -> Row:
 
 def kept_bytes(group: Group, kept: Kept, storage: Storage, item_bytes: int) -> int:
     """Bytes of the layers that hold the same number of entries, one sequence."""
-    if isinstance(storage, Blocks):
-        row = storage.row_bytes(group.kv_heads * group.key_width) + storage.row_bytes(
-            group.kv_heads * group.value_width
-        )
-        return kept.layers * kept.entries * row
-    if isinstance(storage, Quantised):
-        refuse_latent(group, storage)
-        widths = Widths(group.key_width, group.value_width, item_bytes)
-        return kept.layers * group.kv_heads * formulas.kivi_bytes(storage, widths, kept.seen, kept.sinks, kept.recent)
-    return native_bytes(group, kept, item_bytes)
-
-
-def native_bytes(group: Group, kept: Kept, item_bytes: int) -> int:
-    if group.kind == "mla":
-        return formulas.latent_bytes(kept.layers, kept.entries, group.key_width - group.rope, group.rope, item_bytes)
-    if group.kind == "indexer":
-        return formulas.indexer_bytes(kept.layers, kept.entries, group.key_width, item_bytes)
-    widths = group.kv_heads, group.key_width, group.value_width
-    return formulas.attention_bytes(kept.layers, kept.entries, *widths, item_bytes)
-
-
-def refuse_latent(group: Group, storage: Storage) -> None:
-    if group.kind in ("mla", "indexer"):
+    if storage.needs_heads and group.is_latent:
         raise ValueError(
             f"{storage.name()} codes keys by channel and values by token, and {KIND_WORDS[group.kind]} has no such "
             "pair; choose native, q8_0 or q4_0."
         )
+    widths = Widths(group.key_width, group.value_width, item_bytes)
+    return kept.layers * storage.layer_bytes(group.kv_heads, widths, kept.seen, kept.sinks, kept.recent)
 
 
 def factors_of(group: Group, kept: list[Kept], storage: Storage, item_bytes: int) -> tuple[tuple[str, str], ...]:
@@ -141,21 +120,19 @@ def factors_of(group: Group, kept: list[Kept], storage: Storage, item_bytes: int
     layers: tuple[tuple[str, str], ...] = (counted(group.layers, "layer"), counted(entries.pop(), "token"))
     if entries:  # layers differ: the sum over them stands for layers × tokens
         layers = ((f"{sum(part.layers * part.entries for part in kept):,}", "entries of all layers"),)
-    if isinstance(storage, (Native, Offload)):
-        return (*numbers_of(group, layers), (str(item_bytes), "B"))
-    if isinstance(storage, Blocks):
-        return (*numbers_of(group, layers), (f"{storage.per_block}/{formulas.BLOCK_NUMBERS}", "B"))
-    assert isinstance(storage, Quantised)
-    return coded_factors(group, kept, storage, item_bytes)
+    number = storage.number_words(item_bytes)
+    if number is None:
+        return term_factors(group, kept, storage, item_bytes)
+    return (*numbers_of(group, layers), (number, "B"))
 
 
-def coded_factors(group: Group, kept: list[Kept], storage: Quantised, item_bytes: int) -> tuple[tuple[str, str], ...]:
+def term_factors(group: Group, kept: list[Kept], storage: Storage, item_bytes: int) -> tuple[tuple[str, str], ...]:
     """Layers × KV heads × the bytes of one head, taken apart where all layers hold the same."""
     if len(kept) > 1:
         total = sum(kept_bytes(group, part, storage, item_bytes) for part in kept)
         return ((f"{total:,}", f"B, {group.layers} layers that hold different numbers of coded entries"),)
     widths = Widths(group.key_width, group.value_width, item_bytes)
-    terms = formulas.kivi_terms(storage, widths, kept[0].seen, kept[0].sinks, kept[0].recent)
+    terms = storage.head_terms(widths, kept[0].seen, kept[0].sinks, kept[0].recent)
     sum_of = " + ".join(f"{count:,} × {size:,}" for count, size in terms if count)
     return (counted(group.layers, "layer"), counted(group.kv_heads, "KV head"), (f"({sum_of or 0})", "B"))
 

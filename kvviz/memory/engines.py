@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from kvviz.choices.storage import Native
 from kvviz.memory import formulas
 from kvviz.memory.account import Ask, Kept, bytes_of
-from kvviz.memory.formats import Blocks
 from kvviz.memory.shape import Group, Shape
 
 PAGE = 16
@@ -21,7 +20,7 @@ class Engine:
     title: str
     rule: str
     cells: Callable[[Group, Ask], int]
-    has_blocks: bool = False  # it can store q8_0 and q4_0
+    storages: tuple[str, ...] = ("native",)  # the names of those it has
 
     def bytes(self, shape: Shape, ask: Ask) -> int:
         """Bytes set aside; policies play no part, these engines keep every token. Storage does where they have it."""
@@ -34,7 +33,7 @@ class Engine:
 
     def stores(self, ask: Ask) -> bool:
         """Whether the engine has this storage; it fills its cells with plain numbers where it has not."""
-        return isinstance(ask.storage, Native) or (self.has_blocks and isinstance(ask.storage, Blocks))
+        return ask.storage.name() in self.storages
 
 
 def full_pages(group: Group, ask: Ask) -> int:
@@ -69,6 +68,6 @@ ENGINES = {
         "llama.cpp cells",
         "full layers: tokens rounded up to 256 cells; sliding layers: window + 512 new tokens, rounded up to 256",
         llama_cells,
-        has_blocks=True,
+        storages=("native", "q8_0", "q4_0"),
     ),
 }

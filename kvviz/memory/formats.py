@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from kvviz import knobs
-from kvviz.choices.storage import STORAGES, Storage
+from kvviz.choices.storage import STORAGES, Storage, Widths
 from kvviz.memory import formulas
 
 
@@ -15,10 +15,16 @@ class Blocks(Storage):
     """Rows of numbers in blocks of 32 that share a scale."""
 
     per_block: ClassVar[int]
+    is_exact = False
     source = "llama.cpp, ggml-common.h: block_q8_0 and block_q4_0"
 
-    def row_bytes(self, numbers: int) -> int:
-        return formulas.block_bytes(numbers, self.per_block)
+    def layer_bytes(self, kv_heads: int, widths: Widths, seen: int, sinks: int, recent: int) -> int:
+        """A token's keys of all heads are one row, its values another."""
+        rows = (kv_heads * widths.key, kv_heads * widths.value)
+        return min(seen, sinks + recent) * sum(formulas.block_bytes(numbers, self.per_block) for numbers in rows)
+
+    def number_words(self, item_bytes: int) -> str | None:
+        return f"{self.per_block}/{formulas.BLOCK_NUMBERS}"
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@ held by one sequence in one layer, ``item_bytes`` bytes of one number, and every
 
 from __future__ import annotations
 
-from kvviz.choices.storage import Quantised, Widths
-
 BLOCK_NUMBERS = 32  # numbers that share a scale in the llama.cpp formats
 Q8_0_BYTES = 34  # a block of q8_0: 32 codes of one byte and a two-byte scale (ggml, block_q8_0)
 Q4_0_BYTES = 18  # a block of q4_0: 32 codes of half a byte and a two-byte scale (ggml, block_q4_0)
@@ -60,37 +58,6 @@ def window_tokens(tokens: int, window: int | None) -> int:
 def block_bytes(numbers: int, per_block: int) -> int:
     """One row of numbers in blocks of 32; the last block may be part empty."""
     return -(-numbers // BLOCK_NUMBERS) * per_block
-
-
-def kivi_bytes(storage: Quantised, widths: Widths, tokens: int, sinks: int, recent: int) -> int:
-    """One KV head after ``tokens`` tokens, of which the first ``sinks`` and the latest ``recent`` are held.
-
-    Exact keys and values at full width, whole blocks of coded keys, coded values one by one: the rule of
-    ``kvviz.choices.storage.Quantised``. A block whose entries were partly evicted counts whole.
-    """
-    return sum(count * size for count, size in kivi_terms(storage, widths, tokens, sinks, recent))
-
-
-def kivi_terms(storage: Quantised, widths: Widths, tokens: int, sinks: int, recent: int) -> list[tuple[int, int]]:
-    """Exact keys, coded blocks of keys, exact values, coded values: how many there are, and the bytes of one."""
-    held = min(tokens, sinks + recent)
-    exact_keys, blocks = kivi_keys(storage, tokens, sinks, recent)
-    exact_values = min(held, storage.residual)
-    keys = [(exact_keys, widths.key_bytes), (blocks, storage.key_block_bytes(widths))]
-    return [*keys, (exact_values, widths.value_bytes), (held - exact_values, storage.value_bytes(widths))]
-
-
-def kivi_keys(storage: Quantised, tokens: int, sinks: int, recent: int) -> tuple[int, int]:
-    """How many keys are still exact, and how many coded blocks still hold a living entry."""
-    residual, group = storage.residual, storage.group
-    # where fewer than ``residual`` recent tokens stay, exact ones are evicted before they are enough to be coded
-    reached = tokens if recent >= residual else min(tokens, sinks + recent)
-    coded = reached - reached % residual
-    oldest = max(tokens - recent, min(sinks, tokens))  # the first held token that is no sink
-    living_sinks = -(-min(sinks, coded) // group)
-    first_block = max(living_sinks, min(oldest, coded) // group)
-    held = min(tokens, sinks + recent)
-    return held - min(sinks, coded) - max(0, coded - oldest), living_sinks + coded // group - first_block
 
 
 def pages(tokens: int, page: int = 16) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kvviz.choices.storage import Quantised
 from kvviz.memory.account import Ask, account, bytes_of
 from kvviz.memory.shape import NUMBER_BYTES, Shape
 
@@ -48,37 +47,10 @@ def fit_sequences(shape: Shape, ask: Ask, room_bytes: int) -> int | None:
 
 
 def peak_bytes(shape: Shape, ask: Ask) -> int:
-    """The most bytes at any length up to this one. Only coding makes a cache shrink, and it recurs."""
-    if not isinstance(ask.storage, Quantised):
-        return bytes_of(shape, ask)
-    return max(bytes_of(shape, replace(ask, tokens=tokens)) for tokens in turns(shape, ask, ask.storage))
-
-
-def turns(shape: Shape, ask: Ask, storage: Quantised) -> set[int]:
-    """This length and the earlier ones at which a coded cache can be largest.
-
-    Bytes rise with exact keys and fall when ``residual`` of them are coded or the last entry of a block leaves. Between
-    two codings the blocks leave at equal steps, so the largest of these is the first or the last one. That recurs with
-    every coding once entries are evicted; before, and while the first ones leave, it has to be looked at by itself.
-    """
-    found = {ask.tokens}
-    for kept in {part for group in shape.groups if group.kv_heads for part in ask.keeping(group, ask.tokens)}:
-        group, recent = storage.group, kept.recent
-        full = recent + kept.sinks
-        first_leaves = recent + (-(-kept.sinks // group) + 1) * group - 1
-        for length in (ask.tokens, full, first_leaves, full + storage.residual, full + 2 * storage.residual):
-            found |= {length} | before(length, storage, recent)
-    return {tokens for tokens in found if 1 <= tokens <= ask.tokens}
-
-
-def before(length: int, storage: Quantised, recent: int) -> set[int]:
-    """Lengths up to this one just before keys are coded or a block leaves, in this period and the last two."""
-    found, period = set(), length - length % storage.residual
-    for end in (length, period - 1, period - 1 - storage.residual):
-        start = end - end % storage.residual
-        last = end - (end - recent + 1) % storage.group
-        found |= {end, start, last, last - storage.group, start + (recent - 1 - start) % storage.group}
-    return found
+    """The most bytes at any length up to this one."""
+    kept = {part for group in shape.groups if group.kv_heads for part in ask.keeping(group, ask.tokens)}
+    found = (ask.storage.fullest_lengths(ask.tokens, part.sinks, part.recent) for part in kept)
+    return max(bytes_of(shape, replace(ask, tokens=tokens)) for tokens in {ask.tokens}.union(*found))
 
 
 def growth_bytes(shape: Shape, ask: Ask) -> int:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kvviz.choices.storage import Quantised, Storage
+from kvviz.choices.storage import Storage
+from kvviz.knobs import BUDGET_LIMIT
 from kvviz.memory.account import Ask, Keeping, Kept
 from kvviz.memory.shape import Group, Shape
 from kvviz.policies import Moment, Policy
-from kvviz.policies.full import Full
-from kvviz.policies.rolling import Rolling
-from kvviz.policies.streaming import Streaming
-from kvviz.policies.window import Window
-
-SIDE_BY_SIDE = (Full, Window, Rolling, Streaming)  # what they keep is known from positions, without holes
 
 
 def keeping(policy: Policy, layers: int, prompt_tokens: int | None = None) -> Keeping:
@@ -21,10 +16,9 @@ def keeping(policy: Policy, layers: int, prompt_tokens: int | None = None) -> Ke
 
     def keep(group: Group, tokens: int) -> list[Kept]:
         prompt = min(prompt_tokens or max(1, tokens // 2), tokens)
-        places = group.places if policy.decides_after else group.places[:1]
-        found = Counter(kept_in(policy, Moment(tokens - 1, place, layers, prompt), group.window) for place in places)
-        share = group.layers // len(places)
-        return [Kept(count * share, *kept) for kept, count in found.items()]
+        moments = [Moment(tokens - 1, place, layers, prompt) for place in group.places]
+        found = Counter(kept_in(policy, moment, group.window) for moment in moments)
+        return [Kept(count, *kept) for kept, count in found.items()]
 
     return keep
 
@@ -35,14 +29,15 @@ def kept_in(policy: Policy, moment: Moment, window: int | None) -> tuple[int, in
     seen = tokens if window is None else min(tokens, window)
     if policy.recomputes:
         return 0, 0, tokens
-    if policy.decides_after:
+    if policy.acts_once:
         entries = after_prompt(policy, moment, window)
         return entries, 0, entries
     entries = min(seen, seen if (limit := policy.limit(moment)) is None else limit)
-    if not isinstance(policy, SIDE_BY_SIDE):
+    ends = policy.ends_held(entries)
+    if ends is None:  # taken as if they lay side by side
         return entries, 0, entries
     # a window of the architecture takes the sinks away, and recent tokens fill their places
-    sinks = policy.sinks if isinstance(policy, Streaming) and seen == tokens and entries < tokens else 0
+    sinks = ends[0] if seen == tokens and entries < tokens else 0
     return entries - sinks, sinks, tokens
 
 
@@ -57,15 +52,30 @@ def after_prompt(policy: Policy, moment: Moment, window: int | None) -> int:
 def doubts(policy: Policy, storage: Storage, shape: Shape) -> list[str]:
     """Sentences about what these bytes leave out; none where they are exact."""
     notes = []
-    if isinstance(storage, Quantised) and not isinstance(policy, (*SIDE_BY_SIDE,)) and not policy.recomputes:
+    if leaves_holes(policy, storage):
         notes.append(
             f"{policy.name()} leaves holes in the blocks of {storage.name()} keys that depend on the text; "
             "they are not counted, so a running cache holds somewhat more."
         )
     has_windows = any(group.window for group in shape.groups)
-    if has_windows and (policy.decides_after or (isinstance(policy, Streaming) and isinstance(storage, Quantised))):
+    if has_windows and (policy.acts_once or (has_sinks(policy) and shares_scales(storage))):
         notes.append(f"In sliding layers, {policy.name()} may hold somewhat less than counted here.")
     return notes
+
+
+def shares_scales(storage: Storage) -> bool:
+    """Whether entries lie in blocks, so that bytes depend on which of them are held and not on how many alone."""
+    return storage.number_words(1) is None
+
+
+def leaves_holes(policy: Policy, storage: Storage) -> bool:
+    return shares_scales(storage) and policy.ends_held(1) is None and not policy.recomputes
+
+
+def has_sinks(policy: Policy) -> bool:
+    """Whether it holds the text's first tokens for ever."""
+    ends = policy.ends_held(BUDGET_LIMIT)
+    return ends is not None and ends[0] > 0
 
 
 def ask_for(policy: Policy, shape: Shape, prompt_tokens: int | None = None, **more: object) -> Ask:

@@ -38,6 +38,11 @@ class Group:
         return len(self.places)
 
     @property
+    def is_latent(self) -> bool:
+        """Whether a token has one row for all heads instead of a key and a value for each."""
+        return self.kind in ("mla", "indexer")
+
+    @property
     def row_numbers(self) -> int:
         """Numbers that one token holds in one layer."""
         return self.kv_heads * (self.key_width + self.value_width)
@@ -79,7 +84,7 @@ def sharded(group: Group, query_heads: int, gpus: int) -> Group:
         raise ValueError(f"{gpus} GPUs cannot hold a model; choose at least 1.")
     if group.kind == "state":
         return replace(group, layer_bytes=-(-group.layer_bytes // gpus))
-    if group.kind in ("mla", "indexer"):
+    if group.is_latent:
         return group
     return replace(group, kv_heads=formulas.heads_on_gpu(query_heads, group.kv_heads, gpus))
 

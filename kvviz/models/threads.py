@@ -18,13 +18,13 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Team:
+class CorePool:
     """A context in which ``map`` works on as many items at once as torch would use cores; on a GPU one by one."""
 
     def __init__(self, device: torch.device):
         self.cores = torch.get_num_threads() if device.type == "cpu" else 1
 
-    def __enter__(self) -> Team:
+    def __enter__(self) -> CorePool:
         self.pool = ThreadPoolExecutor(self.cores, initializer=torch.set_num_threads, initargs=(1,))
         return self
 

@@ -25,6 +25,7 @@ FIRST = (
     "tova",
     "snapkv",
     "pyramidkv",
+    "knorm",
     "recompute",
 )
 

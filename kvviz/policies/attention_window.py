@@ -30,6 +30,7 @@ class AttentionWindow(Scored):
 
     title = "Attention window: recent votes"
     source = "Liu et al., Scissorhands: Exploiting the Persistence of Importance Hypothesis, 2023"
+    needs = ("rows",)
     budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)
     recent: int = fitted(half, "latest tokens always kept", 1, BUDGET_LIMIT)
     observe: int = fitted(voters, "queries that vote", 1, 1024)
@@ -44,8 +45,7 @@ class AttentionWindow(Scored):
         return self.observe
 
     def score(self, view: View) -> Tensor:
-        assert view.rows is not None
-        return view.rows.sum(1).masked_fill(view.age < self.recent, math.inf)
+        return view.statistics["rows"].sum(1).masked_fill(view.age < self.recent, math.inf)
 
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         return "recent" if newest - position < self.recent else "heavy"

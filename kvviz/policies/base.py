@@ -5,14 +5,22 @@ Policies and patterns import torch only where a function needs it: menus list th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from kvviz.knobs import Choice
+from kvviz.knobs import BUDGET_LIMIT, Choice, knob
+from kvviz.policies.timing import AFTER, BEFORE, Timing
 from kvviz.text.counting import plural
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+# What a policy may ask to be carried beside the slots. The first kind is known when an entry enters, the second is
+# attention, which costs a pass row by row.
+ENTRY_STATISTICS = ("key_norm", "value_norm")
+ATTENTION_STATISTICS = ("received", "rows")
 
 
 @dataclass(frozen=True)
@@ -29,12 +37,17 @@ class Moment:
 class View:
     """What a policy may look at when token ``newest`` has just been appended and nothing has been evicted for it.
 
-    Slots lie in position order and the last one is the newest token. The leading axes ``…`` are absent for a
-    policy that reads attention (it is asked layer by layer) and one axis of layers for a policy that reads positions
-    alone (it is asked once for all layers). ``layer`` and ``head`` broadcast against ``positions``.
+    Slots lie in position order and the last one is the newest token. The leading axes ``…`` are one axis of layers
+    where layers are asked together, and absent for a policy that reads attention. ``layer`` and ``head`` broadcast
+    against ``positions``; the head axis is 1 where the policy treats all heads alike.
+
+    ``statistics`` has what the policy ``needs``, each with the slots along its last axis:
+    ``key_norm``, ``value_norm`` (…, H, K): lengths of key and value as they entered.
+    ``received`` (H, K): attention each key got since it was appended.
+    ``rows`` (H, n, K): the attention of the latest n ≤ ``observes`` queries, the latest last.
 
     Attention comes from queries before the newest token, as the mean over the query heads of a KV head's group; the
-    newest token has received none. A policy that decides ``after`` its token sees that token's attention too.
+    newest token has received none. A policy that decides after its token sees that token's attention too.
     """
 
     positions: Tensor  # (…, H, K) whole numbers, counted from 0
@@ -44,8 +57,7 @@ class View:
     layers: int
     prompt_tokens: int
     limit: int  # how many slots must survive; fewer than K
-    received: Tensor | None = None  # (H, K) attention each key got since it was appended
-    rows: Tensor | None = None  # (H, n, K) the attention of the latest n ≤ ``observes`` queries, the latest last
+    statistics: Mapping[str, Tensor] = field(default_factory=dict)
 
     @property
     def age(self) -> Tensor:
@@ -58,10 +70,16 @@ class Policy(Choice):
     """Which tokens stay in the cache. Subclasses name their knobs, their source and implement ``keep``."""
 
     kind: ClassVar[str] = "policy"
-    differs: ClassVar[bool] = False  # whether layers or heads may keep different tokens
-    reads_attention: ClassVar[bool] = False  # whether ``keep`` looks at more than positions
+    differs: ClassVar[bool] = False  # whether layers or heads may keep different tokens under the same limit
+    needs: ClassVar[tuple[str, ...]] = ()  # the statistics that ``keep`` looks at, beside positions
     recomputes: ClassVar[bool] = False  # whether there is no cache, and every prediction a forward of its own
-    decides_after: ClassVar[bool] = False  # whether it decides when the newest token has attended, not before
+    timing: ClassVar[Timing] = BEFORE  # whether it decides before the newest token attends, or after
+    acts_once: ClassVar[bool] = False  # whether it acts at the prompt's end alone, and what follows is added
+
+    @classmethod
+    def reads_attention(cls) -> bool:
+        """Whether ``keep`` looks at attention, so that the rows have to be run through one by one."""
+        return bool(set(cls.needs) & set(ATTENTION_STATISTICS))
 
     @property
     def observes(self) -> int:
@@ -75,6 +93,10 @@ class Policy(Choice):
     def limit(self, moment: Moment) -> int | None:
         """How many slots may survive at this moment, the newest token included; None = all of them."""
         return getattr(self, "budget", None)
+
+    def ends_held(self, entries: int) -> tuple[int, int] | None:
+        """Of so many held entries, how many are the text's first and how many its latest tokens; None = it depends."""
+        return None
 
     def notes(self, tokens: int, prompt_tokens: int) -> list[str]:
         """Plain sentences about how these knobs meet a text of that many tokens."""
@@ -93,10 +115,10 @@ class Policy(Choice):
 
 @dataclass(frozen=True)
 class Scored(Policy):
-    """A policy that reads attention and keeps the slots that score highest. Subclasses implement ``score``."""
+    """A policy that keeps the slots that score highest. Subclasses say what they need and implement ``score``."""
 
-    reads_attention = True
     differs = True
+    scores_alone: ClassVar[bool] = True  # whether a slot's score does not depend on which other slots are there
 
     def score(self, view: View) -> Tensor:
         """What each slot is worth, (H, K): infinite for those that stay in any case.
@@ -107,6 +129,36 @@ class Scored(Policy):
 
     def keep(self, view: View) -> Tensor:
         return top(self.score(view), view.limit)
+
+
+@dataclass(frozen=True)
+class PromptEnd(Scored):
+    """A scored policy that acts once, when the prompt's last token has attended; what follows is added and stays."""
+
+    timing = AFTER
+    acts_once = True
+    budget: int = knob(256, "prompt entries kept", 1, BUDGET_LIMIT)
+
+    def limit(self, moment: Moment) -> int | None:
+        is_prompt_end = moment.newest == moment.prompt_tokens - 1
+        return self.share(moment) if is_prompt_end and moment.prompt_tokens > self.observes else None
+
+    def share(self, moment: Moment) -> int:
+        """Entries of the prompt that this layer keeps."""
+        return self.budget
+
+    def notes(self, tokens: int, prompt_tokens: int) -> list[str]:
+        if prompt_tokens > max(self.budget, self.observes):
+            return []
+        window = f" and the observation window of {self.observes}" if self.observes else ""
+        return [
+            f"The prompt of {plural(prompt_tokens, 'token')} is not longer than the budget of {self.budget}{window}: "
+            "nothing is dropped, this is exactly the full cache."
+        ]
+
+    def is_before_choice(self, newest: int, prompt_tokens: int) -> bool:
+        """Whether nothing has been chosen yet, or nothing had to be."""
+        return newest < prompt_tokens - 1 or prompt_tokens <= max(self.budget, self.observes)
 
 
 def top(score: Tensor, count: int) -> Tensor:

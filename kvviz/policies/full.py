@@ -23,3 +23,6 @@ class Full(Policy):
 
     def keep(self, view: View) -> Tensor:
         return view.positions <= view.newest
+
+    def ends_held(self, entries: int) -> tuple[int, int] | None:
+        return 0, entries

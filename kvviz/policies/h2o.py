@@ -31,6 +31,7 @@ class H2O(Scored):
 
     title = "H2O: heavy hitters + latest"
     source = "Zhang et al., H2O: Heavy-Hitter Oracle for Efficient Generative Inference of Large Language Models, 2023"
+    needs = ("received",)
     budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)
     recent: int = fitted(half, "latest tokens always kept", 1, BUDGET_LIMIT)
     sinks: int = knob(0, "first tokens always kept", 0, 64)
@@ -45,8 +46,8 @@ class H2O(Scored):
         return "h2o"
 
     def score(self, view: View) -> Tensor:
-        assert view.received is not None
-        score = view.received / view.age.clamp(min=1) if self.normalise else view.received
+        received = view.statistics["received"]
+        score = received / view.age.clamp(min=1) if self.normalise else received
         score = score.masked_fill(view.age < self.recent, math.inf)
         return score.masked_fill(view.positions < self.sinks, math.inf) if self.sinks else score
 

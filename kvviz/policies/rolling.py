@@ -30,3 +30,6 @@ class Rolling(Policy):
 
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         return "recent"
+
+    def ends_held(self, entries: int) -> tuple[int, int] | None:
+        return 0, entries

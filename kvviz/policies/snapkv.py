@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from kvviz.knobs import BUDGET_LIMIT, fitted, knob, word
 from kvviz.policies.attention_window import check_observe, voters
-from kvviz.policies.base import Moment, Scored, View
-from kvviz.text.counting import plural
+from kvviz.policies.base import PromptEnd, View
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,7 +17,7 @@ POOLINGS = ("average", "max")
 
 
 @dataclass(frozen=True)
-class Snapkv(Scored):
+class Snapkv(PromptEnd):
     """When the prompt of P tokens has been read, keep its last w tokens and the B − w that these w queries looked at.
 
     S_{P−1} = {j ≥ P − w} ∪ top_{B−w}(pool_k(v)_j), v_j = Σ_{i=P−w}^{P−1} α_ij over the keys before the window; pooling
@@ -31,7 +30,8 @@ class Snapkv(Scored):
 
     title = "SnapKV: the prompt's end votes"
     source = "Li et al., SnapKV: LLM Knows What You are Looking for Before Generation, 2024"
-    decides_after = True
+    needs = ("rows",)
+    scores_alone = False  # neighbours are pooled
     budget: int = knob(256, "prompt entries kept", 2, BUDGET_LIMIT)
     observe: int = fitted(voters, "queries that vote", 1, 1024)
     kernel: int = knob(5, "neighbours pooled", 1, 63)
@@ -47,31 +47,14 @@ class Snapkv(Scored):
     def observes(self) -> int:
         return self.observe
 
-    def limit(self, moment: Moment) -> int | None:
-        is_prompt_end = moment.newest == moment.prompt_tokens - 1
-        return self.share(moment) if is_prompt_end and moment.prompt_tokens > self.observe else None
-
-    def share(self, moment: Moment) -> int:
-        """Entries of the prompt that this layer keeps."""
-        return self.budget
-
     def score(self, view: View) -> Tensor:
-        assert view.rows is not None
         is_voter = view.age < self.observe
-        votes = view.rows.sum(1).masked_fill(is_voter, 0)
+        votes = view.statistics["rows"].sum(1).masked_fill(is_voter, 0)
         return pooled(votes, self.kernel, self.pooling, ~is_voter).masked_fill(is_voter, math.inf)
 
-    def notes(self, tokens: int, prompt_tokens: int) -> list[str]:
-        if prompt_tokens > max(self.budget, self.observe):
-            return []
-        return [
-            f"The prompt of {plural(prompt_tokens, 'token')} is not longer than the budget of {self.budget} "
-            f"and the observation window of {self.observe}: nothing is dropped, this is exactly the full cache."
-        ]
-
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
-        if newest < prompt_tokens - 1 or prompt_tokens <= max(self.budget, self.observe):
-            return "other"  # nothing has been chosen yet, or nothing had to be
+        if self.is_before_choice(newest, prompt_tokens):
+            return "other"
         if position >= prompt_tokens:
             return "recent"
         return "window" if position >= prompt_tokens - self.observe else "heavy"

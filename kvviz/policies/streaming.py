@@ -41,3 +41,6 @@ class Streaming(Policy):
 
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         return "sink" if position < self.sinks else "recent"
+
+    def ends_held(self, entries: int) -> tuple[int, int] | None:
+        return min(self.sinks, entries), max(0, entries - self.sinks)

@@ -23,6 +23,7 @@ class Tova(Scored):
 
     title = "TOVA: the last query's choice"
     source = "Oren et al., Transformers are Multi-State RNNs, 2024"
+    needs = ("rows",)
     budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)
 
     @property
@@ -30,8 +31,7 @@ class Tova(Scored):
         return 1
 
     def score(self, view: View) -> Tensor:
-        assert view.rows is not None
-        return view.rows[:, -1].masked_fill(view.positions == view.newest, math.inf)
+        return view.statistics["rows"][:, -1].masked_fill(view.positions == view.newest, math.inf)
 
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         return "recent" if position == newest else "other"

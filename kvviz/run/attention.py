@@ -164,14 +164,17 @@ def fused(query: Tensor, key: Tensor, value: Tensor, visible: Tensor | None, rul
     """The same result through torch's fused kernel, which never forms the weights; (1, R, A, D)."""
     heads, rows = key.shape[1], query.shape[2]
     group = query.shape[1] // heads
+    mask = None if visible is None else shared_mask(visible, 1 if rows == 1 else group)
     if rows == 1:  # fold the group into the rows: no copy of keys or values is made
         query = query.view(1, heads, group, -1)
-        visible = visible[None] if visible is not None else None
     elif group > 1:
         key, value = key.repeat_interleave(group, 1), value.repeat_interleave(group, 1)
-        if visible is not None:
-            visible = visible.repeat_interleave(group, 0)[None] if len(visible) > 1 else visible[None]
-    elif visible is not None:
-        visible = visible[None]
-    mixed = F.scaled_dot_product_attention(query, key, value, visible, scale=rule.scaling, is_causal=is_causal)
+    mixed = F.scaled_dot_product_attention(query, key, value, mask, scale=rule.scaling, is_causal=is_causal)
     return mixed.reshape(1, heads * group, rows, -1).transpose(1, 2).contiguous()
+
+
+def shared_mask(visible: Tensor, group: int) -> Tensor:
+    """(H, R, K) as the fused kernel takes it, (1, H·group or 1, R, K): one mask for all heads stays one."""
+    if len(visible) == 1 or visible.stride(0) == 0:  # expanded from one
+        return visible[None, :1]
+    return visible.repeat_interleave(group, 0)[None] if group > 1 else visible[None]

@@ -8,35 +8,23 @@ come one at a time. After the block the slots really shrink. ``replay`` feeds la
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from kvviz.cache.quantiser import Coding
 from kvviz.cache.slots import SlotsLayer, native_windows, slots_cache
-from kvviz.cache.stores import gather_slots, storage_notes
 from kvviz.choices.setup import Setup
-from kvviz.choices.storage import Quantised, Widths
-from kvviz.eviction.by_attention import Walk
-from kvviz.eviction.by_position import BlockPlan, Plan, PlanContext
-from kvviz.eviction.lifetimes import History
+from kvviz.choices.storage import Widths
+from kvviz.eviction.lifetimes import FirstSteps
+from kvviz.eviction.opening import open_eviction
+from kvviz.eviction.schedule import LayerSchedule, RunContext
 from kvviz.models.heads import kv_heads_of
 from kvviz.models.rope import ropes_of
 from kvviz.run import attention
 from kvviz.run.attention import Rule
-from kvviz.run.visibility import Rows, Sight
-
-
-class Recorder(Protocol):
-    """Whoever measures the attention weights as they pass."""
-
-    def record(self, layer: int, weights: Tensor, positions: Tensor, visible: Tensor, queries: Tensor) -> None:
-        """Weights (A, R, K), positions (H, K), visible (H or 1, R, K) bool, query positions (R,)."""
-
-    def enter(self, layer: int, key: Tensor, value: Tensor, queries: Tensor) -> None:
-        """A block's new entries: key and value (H, R, D), positions (R,)."""
+from kvviz.run.block import Block, LayerContext, Recorder
+from kvviz.run.visibility import Visibility
 
 
 class Pass:
@@ -49,29 +37,21 @@ class Pass:
         self, model: PreTrainedModel, setup: Setup, *, prompt_tokens: int, recorder: Recorder | None = None
     ) -> None:
         config = model.config.get_text_config(decoder=True)
-        self.model, self.setup, self.recorder = model, setup, recorder
+        self.model, self.setup, self.recorder, self.device = model, setup, recorder, model.device
         self.layers, self.kv_heads = config.num_hidden_layers, kv_heads_of(config)
-        self.heads = torch.arange(self.kv_heads, device=model.device).view(-1, 1, 1)
         self.windows = native_windows(model.config)
-        self.device = model.device
         self.slots = [SlotsLayer(setup.storage, self.device) for _ in range(self.layers)]
         self.cache = slots_cache(self.slots)
-        context = PlanContext(self.layers, prompt_tokens, self.device, setup.storage)
-        self.plan: Plan | None = None
-        self.walks: list[Walk] = []
-        if setup.policy.reads_attention:
-            windows = enumerate(self.windows)
-            self.walks = [Walk(setup.policy, layer, window, self.kv_heads, context) for layer, window in windows]
-        else:
-            self.plan = Plan(setup.policy, self.windows, self.kv_heads, context)
-        self.walked: dict[int, BlockPlan] = {}
-        self.ropes = ropes_of(model) if setup.positions == "slot" else []
-        self.lifetimes = History(self.layers, self.kv_heads, self.device)
-        is_coded = isinstance(setup.storage, Quantised)
-        self.coded = [History(self.layers, self.kv_heads, self.device) for _ in range(2 if is_coded else 0)]
+        context = RunContext(self.layers, self.kv_heads, prompt_tokens, self.device, setup.storage)
+        self.eviction = open_eviction(setup.policy, self.windows, context)
+        self.ropes = ropes_of(model) if setup.positions == "slot" else [None] * self.layers
+        self.lifetimes, self.keys_quantised, self.values_quantised = (
+            FirstSteps(self.layers, self.kv_heads, self.device) for _ in range(3)
+        )
         self.fed = 0
         self.on_layer: Callable[[int], None] | None = None  # told of every layer of every block; may raise to stop
-        self.sights: dict[int, Sight] = {}
+        self.schedules: list[LayerSchedule] = []  # of the block at hand, a layer each
+        self.visibilities: dict[LayerSchedule, Visibility] = {}
         self.learned_positions = learned_positions(model)
 
     @property
@@ -83,9 +63,8 @@ class Pass:
         ids = torch.as_tensor(token_ids, device=self.device).view(1, -1)
         start, rows = self.fed, ids.shape[1]
         self.refuse_beyond_learned(start + rows)
-        if self.plan is not None:
-            self.plan.advance(start, rows)
-        self.sights, self.walked = {}, {}
+        self.eviction.begin(start, rows)
+        self.schedules, self.visibilities = [], {}
         self.queries = torch.arange(start, start + rows, device=self.device)
         use_kvviz_attention(self.model)
         token = attention.active_run.set(self)
@@ -101,7 +80,7 @@ class Pass:
         finally:
             attention.active_run.reset(token)
         self.fed += rows
-        self.note_lifetimes(rows)
+        self.note_steps(rows)
         return output.logits[0]
 
     def refuse_beyond_learned(self, tokens: int) -> None:
@@ -117,105 +96,52 @@ class Pass:
         assert window == self.windows[layer], f"layer {layer} asks for window {window}, not {self.windows[layer]}"
         if self.on_layer is not None:
             self.on_layer(layer)
+        context = LayerContext(layer, self.queries, self.setup.pattern, self.ropes[layer])
+        block = Block(context, query, key, value, rule)
         if self.recorder is not None:
-            rows = len(self.queries)
-            self.recorder.enter(layer, key[0, :, -rows:], value[0, :, -rows:], self.queries)
-        slots = self.slots[layer]
-        if self.walks:
-            return self.walk(layer, query, key, value, rule)
-        sight = self.sight(layer)
-        if sight.shrink_first is not None:
-            slots.retain(sight.shrink_first)
-            key, value = gather_slots(key, sight.shrink_first), gather_slots(value, sight.shrink_first)
-        mixed = self.mix(layer, query, key, value, rule, sight)
-        slots.settle(sight.coding)
-        if sight.shrink_after is not None:
-            slots.retain(sight.shrink_after)
+            self.recorder.enter(layer, block.keys, block.values, self.queries)
+        schedule = self.eviction.decide(layer, block)
+        self.schedules.append(schedule)
+        mixed = block.output(schedule, self.visibility(schedule, layer), self.recorder)
+        self.slots[layer].settle(schedule.quantisation)
+        if schedule.survivors is not None:
+            self.slots[layer].retain(schedule.survivors)
         return mixed
 
-    def walk(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule) -> Tensor:
-        """Attention and eviction row by row, for a policy that reads attention."""
-        block = Rows(self, layer, query, key, rule)
-        start, rows = int(self.queries[0]), len(self.queries)
-        plan = self.walks[layer].block(start, rows, block.weigh, block.weights, block.recode)
-        self.walked[layer] = plan
-        if self.recorder is not None:
-            visible = Sight(plan.kept_whole(), self.queries, self.setup, layer, self.heads).visible
-            self.recorder.record(layer, block.weights.flatten(0, 1), plan.positions, visible, self.queries)
-        self.slots[layer].settle(plan.coding)
-        if plan.survivors is not None:
-            self.slots[layer].retain(plan.survivors)
-        return self.combine(block.weights, value, plan.coding)
-
-    def sight(self, layer: int) -> Sight:
+    def visibility(self, schedule: LayerSchedule, layer: int) -> Visibility:
         """What the rows of this block see in a layer; computed once for layers that are all alike."""
-        assert self.plan is not None
-        group, index = self.plan.place[layer]
-        block = self.plan.blocks[group]
-        key = group if len(block.positions) == 1 and self.setup.pattern.is_alike else -1 - layer
-        if key not in self.sights:
-            self.sights[key] = Sight(block.layer(index), self.queries, self.setup, layer, self.heads)
-        return self.sights[key]
+        pattern = self.setup.pattern
+        if not pattern.is_alike:
+            return Visibility(schedule, self.queries, pattern, layer)
+        if schedule not in self.visibilities:
+            self.visibilities[schedule] = Visibility(schedule, self.queries, pattern, layer)
+        return self.visibilities[schedule]
 
-    def mix(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule, sight: Sight) -> Tensor:
-        shift = sight.shift if self.setup.positions == "slot" else None
-        is_exact = sight.coding is None or sight.coding.is_idle
-        if shift is None and self.recorder is None and rule.is_plain and is_exact:
-            return attention.fused(query, key, value, sight.mask, rule, sight.is_causal)
-        raw = self.raw(layer, query, key, rule, shift)
-        if sight.coding is not None and len(sight.coding.heads):
-            coded = self.raw(layer, query, sight.coding.keys(key), rule, shift)
-            raw = torch.where((self.queries[:, None] > sight.coding.key_at[:, None])[:, None], coded, raw)
-        weights = attention.weights_of(raw, sight.visible, rule)
-        if self.recorder is not None:
-            heads = sight.positions.expand(self.kv_heads, -1)
-            self.recorder.record(layer, weights.flatten(0, 1), heads, sight.visible, self.queries)
-        return self.combine(weights, value, sight.coding)
-
-    def raw(self, layer: int, query: Tensor, key: Tensor, rule: Rule, shift: Tensor | None) -> Tensor:
-        """Scores before any mask, with the keys where they were or moved towards their query."""
-        if shift is None:
-            return attention.scores(query, key, rule)
-        return attention.slot_scores(query, key, rule, shift, self.ropes[layer])
-
-    def combine(self, weights: Tensor, value: Tensor, coding: Coding | None) -> Tensor:
-        """Weighted values, of which each row sees those coded that were coded before it."""
-        if coding is None or not bool(coding.new_values.any()):
-            return attention.combine(weights, value)
-        is_later = (self.queries[:, None] > coding.value_at[:, None])[:, None]
-        exact = attention.combine(weights.masked_fill(is_later, 0), value)
-        return exact + attention.combine(weights.masked_fill(~is_later, 0), coding.values(value))
-
-    def note_lifetimes(self, rows: int) -> None:
-        """Write down who left in this block, and what was coded."""
-        for history in (self.lifetimes, *self.coded):
-            history.grow(self.fed, rows)
-        if self.plan is not None:
-            for group, block in zip(self.plan.groups, self.plan.blocks, strict=True):
-                self.note(group.layers, block)
-        for layer, block in self.walked.items():
-            self.note([layer], block)
-
-    def note(self, layers: list[int], block: BlockPlan) -> None:
-        if block.survivors is not None or block.gone_at is not None:
-            self.lifetimes.note(layers, block.positions, block.leaves_at if block.gone_at is None else block.gone_at)
-        for place, coding in enumerate(block.codings):
-            mine = layers if len(block.codings) == 1 else layers[place : place + 1]
-            positions = block.positions[place] if block.positions.ndim > 2 else block.positions
-            for history, at in zip(self.coded, (coding.key_at, coding.value_at), strict=True):
-                history.note(mine, positions, at)
+    def note_steps(self, rows: int) -> None:
+        """Write down who left in this block, and what was quantised."""
+        for record in (self.lifetimes, self.keys_quantised, self.values_quantised):
+            record.grow(self.fed, rows)
+        for schedule, layers in by_schedule(self.schedules).items():
+            if schedule.has_left:
+                self.lifetimes.note(layers, schedule.positions, schedule.gone_at)
+            if schedule.quantisation is not None:
+                self.keys_quantised.note(layers, schedule.positions, schedule.quantisation.key_at)
+                self.values_quantised.note(layers, schedule.positions, schedule.quantisation.value_at)
 
     def evicted_at(self) -> Tensor:
         """(L, H, T): the first step that cannot see each token; T for those still there."""
         return self.lifetimes.until(self.fed)
 
-    def coded_at(self) -> list[Tensor]:
-        """Of keys and of values, (L, H, T): the step after which each was coded, T if never; empty if none can be."""
-        return [history.until(self.fed) for history in self.coded]
+    def quantised_at(self) -> tuple[Tensor, Tensor] | None:
+        """Of keys and of values, (L, H, T): the step after which each was quantised, T if never; None if none is."""
+        if self.setup.storage.is_exact:
+            return None
+        return self.keys_quantised.until(self.fed), self.values_quantised.until(self.fed)
 
     def notes(self) -> list[str]:
         """Sentences about this run that a reader of its numbers must know."""
-        notes = storage_notes(self.setup.storage, [layer.store for layer in self.slots])
+        cold = sum(layer.store.cold_nbytes for layer in self.slots)
+        notes = self.setup.storage.placement_notes(self.cache_bytes, cold, self.device.type)
         trained = getattr(self.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
         if trained is not None and self.fed > trained:
             notes.append(f"The text has {self.fed} tokens; the model was trained on positions up to {trained} only.")
@@ -230,6 +156,14 @@ class Pass:
     def widths(self) -> Widths:
         """What one entry of one layer and KV head holds."""
         return self.slots[0].widths
+
+
+def by_schedule(schedules: list[LayerSchedule]) -> dict[LayerSchedule, list[int]]:
+    """The layers of each schedule; those that are alike share one."""
+    found: dict[LayerSchedule, list[int]] = {}
+    for layer, schedule in enumerate(schedules):
+        found.setdefault(schedule, []).append(layer)
+    return found
 
 
 def use_kvviz_attention(model: PreTrainedModel) -> None:

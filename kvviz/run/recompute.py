@@ -12,7 +12,8 @@ from transformers import PreTrainedModel
 from kvviz.choices.setup import Setup
 from kvviz.choices.storage import Native, Widths
 from kvviz.policies.full import Full
-from kvviz.run.engine import Pass, Recorder
+from kvviz.run.block import Recorder
+from kvviz.run.engine import Pass
 from kvviz.text.counting import plural
 
 AFFORDABLE_TOKENS = 2**15  # tokens read afresh before positions are sampled: about half a minute on two cores
@@ -73,9 +74,9 @@ class RecomputePass:
         gone = (torch.arange(self.fed) + self.budget).clamp(max=self.fed)
         return gone.expand(self.layers, self.kv_heads, -1)
 
-    def coded_at(self) -> list[Tensor]:
-        """Nothing is stored, so nothing is coded."""
-        return []
+    def quantised_at(self) -> tuple[Tensor, Tensor] | None:
+        """Nothing is stored, so nothing is quantised."""
+        return None
 
     def notes(self) -> list[str]:
         """How many positions were computed, where not all were."""

@@ -158,26 +158,23 @@ def traced(
 ) -> Trace:
     """The finished pass as a Trace."""
     measures = {} if recorder is None else recorder.taken(len(ids))
-    evicted_at = as_steps(run.evicted_at())
-    assert evicted_at is not None
-    key_coded_at, value_coded_at = map(as_steps, run.coded_at() or (None, None))
+    quantised = run.quantised_at()
     return Trace(
         kind=kind,
         setup=run.setup,
         token_ids=ids.cpu().numpy(),
         prompt_tokens=prompt_tokens,
-        evicted_at=evicted_at,
+        evicted_at=as_steps(run.evicted_at()),
         nll=losses.cpu().numpy(),
         widths=run.widths,
         cache_bytes=run.cache_bytes,
         seconds=seconds,
         notes=(*run.setup.policy.notes(len(ids), prompt_tokens), *run.notes()),
-        key_coded_at=key_coded_at,
-        value_coded_at=value_coded_at,
+        quantised_at=None if quantised is None else (as_steps(quantised[0]), as_steps(quantised[1])),
         **measures,
         **more,
     )
 
 
-def as_steps(history: Tensor | None) -> NDArray[np.int32] | None:
-    return None if history is None else history.cpu().numpy().astype(np.int32)
+def as_steps(steps: Tensor) -> NDArray[np.int32]:
+    return steps.cpu().numpy().astype(np.int32)

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvviz.choices.setup import Setup
-from kvviz.choices.storage import Quantised, Widths
-from kvviz.measures.held import quantised_bytes_at
+from kvviz.choices.storage import Widths
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -46,15 +45,14 @@ class Trace:
     chosen: Ints | None = None  # generated only: the new tokens; the last one was chosen but not processed
     ttft_seconds: float | None = None  # generated only: time to the first new token
     tokens_per_second: float | None = None  # generated only: after the first new token
-    key_coded_at: Ints | None = None  # quantised only: (L, H, T) the step after which the key is in code; T = never
-    value_coded_at: Ints | None = None  # quantised only: the same of values
+    quantised_at: tuple[Ints, Ints] | None = None  # of keys, of values, (L, H, T): the step after which; T = never
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for item in fields(self):
             freeze(getattr(self, item.name))
-        for matrix in self.maps.values():
-            freeze(matrix)
+        for array in (*self.maps.values(), *(self.quantised_at or ())):
+            freeze(array)
 
     @property
     def tokens(self) -> int:
@@ -80,12 +78,11 @@ class Trace:
 
     def bytes_at(self) -> Ints:
         """Payload bytes of the whole cache after each step, (T,), by the formula of its storage."""
-        if self.key_coded_at is None or self.value_coded_at is None:
-            return self.entries().sum(axis=(0, 1)) * (self.widths.key_bytes + self.widths.value_bytes)
-        storage = self.setup.storage
-        assert isinstance(storage, Quantised)
-        coded = quantised_bytes_at(storage, self.widths, self.evicted_at, self.key_coded_at, self.value_coded_at)
-        return coded
+        if self.setup.policy.recomputes:
+            return np.zeros(self.tokens, dtype=np.int64)
+        steps = [None] * self.layers if self.quantised_at is None else list(zip(*self.quantised_at, strict=True))
+        storage, layers = self.setup.storage, zip(self.evicted_at, steps, strict=True)
+        return np.sum([storage.bytes_at(self.widths, ends, quantised) for ends, quantised in layers], axis=0)
 
 
 def freeze(value: object) -> None:

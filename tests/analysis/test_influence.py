@@ -8,7 +8,7 @@ import torch
 
 from kvviz.analysis.influence import hidden_states, influence
 from kvviz.analysis.layer_calls import layers_of
-from kvviz.analysis.masks import Glasses
+from kvviz.analysis.masks import TraceMasks
 from kvviz.choices.patterns import parse_pattern
 from kvviz.choices.setup import parse_setup
 from kvviz.measures.influence import relay
@@ -136,8 +136,8 @@ def test_it_is_exactly_zero_outside_the_bound_and_above_inside(spec: str) -> Non
 @pytest.mark.parametrize("name", ["llama", "gemma3", "mistral"])
 def test_levels_lie_in_the_cone_of_what_was_kept(name: str, setup: str) -> None:
     trace = traced(name, some_ids(TOKENS), **SETUPS[setup])
-    found, glasses = influence(tiny(name), trace, TOKENS - 1), Glasses(tiny(name), trace, TOKENS - 1)
-    cone = cones(glasses.union, found.depths, TOKENS - 1)
+    found, masks = influence(tiny(name), trace, TOKENS - 1), TraceMasks(tiny(name), trace, TOKENS - 1)
+    cone = cones(masks.union, found.depths, TOKENS - 1)
     for i, depth in enumerate(found.depths):
         levels = found.levels[i, : depth + 1]
         assert ((levels > 0) == cone[i, : depth + 1]).all()

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from kvviz.analysis.sparse_linear import FewRows, FewRowsMode
+from kvviz.analysis.sparse_linear import SparseLinear, SparseLinearMode
 
 
 @pytest.mark.parametrize("filled", [[], [4], [0, 2], list(range(5))])
@@ -15,17 +15,17 @@ def test_gradients_are_those_of_a_plain_layer(filled, bias):
     given, gradient = torch.randn(1, 5, 3).double().requires_grad_(), torch.zeros(1, 5, 4).double()
     gradient[:, filled] = torch.randn(1, len(filled), 4).double()
     (plain,) = torch.autograd.grad(layer(given), given, gradient)
-    with FewRowsMode():
+    with SparseLinearMode():
         output = layer(given)
-    assert type(output.grad_fn).__name__ == "FewRowsBackward"
+    assert type(output.grad_fn).__name__ == "SparseLinearBackward"
     assert torch.equal(output, layer(given))
     assert torch.allclose(torch.autograd.grad(output, given, gradient)[0], plain, atol=1e-15)
 
 
 def test_weights_that_learn_are_left_alone():
     layer, given = nn.Linear(3, 4), torch.randn(2, 3).requires_grad_()
-    with FewRowsMode():
+    with SparseLinearMode():
         output = layer(given)
-    assert FewRows.__name__ not in type(output.grad_fn).__name__
+    assert SparseLinear.__name__ not in type(output.grad_fn).__name__
     output.sum().backward()
     assert layer.weight.grad is not None

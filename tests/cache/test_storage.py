@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from kvviz.cache.stores import NativeStore, OffloadStore, store_for
+from kvviz.cache.opening import open_store
+from kvviz.cache.stores import NativeStore, OffloadStore
 from kvviz.choices.setup import Setup, parse_setup
 from kvviz.choices.storage import Int2, Int4, Int8, Native, Offload, Storage, parse_storage
 from kvviz.policies import POLICIES
@@ -34,7 +35,7 @@ def test_block_size_changes_nothing(model_name: str, policy: str, words: dict[st
     for block in (1, 3, 8, 256):
         done = open_pass(tiny(model_name), setup, TOKENS // 2, None)
         logits = torch.cat([done.feed(ids[start : start + block]) for start in range(0, TOKENS, block)])
-        results.append((logits.log_softmax(-1), [done.evicted_at(), *done.coded_at()], done.cache_bytes))
+        results.append((logits.log_softmax(-1), [done.evicted_at(), *(done.quantised_at() or ())], done.cache_bytes))
     for logits, histories, cache_bytes in results[1:]:
         assert (logits - results[0][0]).abs().max() < 1e-9
         assert all(torch.equal(mine, first) for mine, first in zip(histories, results[0][1], strict=True))
@@ -62,7 +63,9 @@ def test_it_equals_a_naive_implementation(model_name: str, policy: str, storage:
     done = Pass(tiny(model_name), replace(parse_setup({"policy": policy}), storage=storage), prompt_tokens=TOKENS // 2)
     logits = done.feed(ids).log_softmax(-1)
     assert (logits - expected).abs().max() < 1e-9
-    key_at, value_at = done.coded_at()
+    quantised_at = done.quantised_at()
+    assert quantised_at is not None
+    key_at, value_at = quantised_at
     for (layer, head), entries in theirs.entries.items():
         held = [e.position for e in entries]
         assert (key_at[layer, head, held] < TOKENS).tolist() == [e.key_is_coded for e in entries]
@@ -72,11 +75,12 @@ def test_it_equals_a_naive_implementation(model_name: str, policy: str, storage:
 def test_whole_key_blocks_are_coded_and_the_last_values_stay_exact() -> None:
     """32 tokens of prompt and 168 more, group 32, residual 32: 192 keys and 168 values are coded at the end."""
     trace = replay(tiny("llama"), some_ids(200).tolist(), Setup(storage=Int2(32, 32)), prompt_tokens=32)
-    assert trace.key_coded_at is not None and trace.value_coded_at is not None
-    assert ((trace.key_coded_at < 200).sum(-1) == 192).all() and ((trace.value_coded_at < 200).sum(-1) == 168).all()
+    assert trace.quantised_at is not None
+    key_at, value_at = trace.quantised_at
+    assert ((key_at < 200).sum(-1) == 192).all() and ((value_at < 200).sum(-1) == 168).all()
     # keys 0–31 are coded after step 31, all at once; value j when 32 later ones are held
-    assert (trace.key_coded_at[..., :32] == 31).all() and (trace.key_coded_at[..., 32:64] == 63).all()
-    assert (trace.value_coded_at[..., :168] == np.arange(168) + 32).all()
+    assert (key_at[..., :32] == 31).all() and (key_at[..., 32:64] == 63).all()
+    assert (value_at[..., :168] == np.arange(168) + 32).all()
 
 
 def test_two_bits_do_harm_and_eight_hardly_any() -> None:
@@ -152,7 +156,7 @@ def test_offloading_moves_older_entries_and_changes_no_number() -> None:
         store.settle(None)
         assert store.held == plain.held and store.nbytes == plain.nbytes
         assert store.cold_nbytes == 2 * 2 * max(0, store.held - 3) * 8 * 4
-    keep = torch.tensor([[0, 3, 6, 7]])
+    keep = torch.tensor([[0, 3, 6, 7]]).expand(2, -1)
     store.retain(keep)
     plain.retain(keep)
     assert plain.entries is not None and store.entries is not None
@@ -160,7 +164,7 @@ def test_offloading_moves_older_entries_and_changes_no_number() -> None:
 
 
 def test_without_a_gpu_there_is_nothing_to_offload() -> None:
-    assert type(store_for(Offload(), torch.device("cpu"))) is NativeStore
+    assert type(open_store(Offload(), torch.device("cpu"))) is NativeStore
     trace = replay(tiny("llama"), some_ids(8).tolist(), Setup(storage=Offload()))
     assert any("nothing to offload" in note for note in trace.notes)
     assert not replay(tiny("llama"), some_ids(8).tolist(), Setup(storage=Native())).notes

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kvviz.models.threads import Team, one_core
+from kvviz.models.threads import CorePool, one_core
 
 
 @pytest.fixture(params=[1, 2])
@@ -15,10 +15,10 @@ def cores(request):
 
 
 def test_results_come_in_order_and_each_has_one_core(cores):
-    with Team(torch.device("cpu")) as team:
-        found = list(team.map(lambda item: (item, torch.get_num_threads()), range(5)))
+    with CorePool(torch.device("cpu")) as pool:
+        found = list(pool.map(lambda item: (item, torch.get_num_threads()), range(5)))
         assert found == [(item, 1) for item in range(5)]
-        assert list(team.map(lambda item: torch.get_num_threads(), [0])) == [cores]
+        assert list(pool.map(lambda item: torch.get_num_threads(), [0])) == [cores]
         assert torch.get_num_threads() == cores
 
 
@@ -26,10 +26,10 @@ def test_an_error_or_a_stop_leaves_everything_as_it_was(cores):
     def broken(item):
         raise ValueError("no")
 
-    with pytest.raises(ValueError, match="no"), Team(torch.device("cpu")) as team:
-        list(team.map(broken, [1, 2, 3]))
-    with pytest.raises(KeyError), Team(torch.device("cpu")) as team:
-        for _ in team.map(str, [1, 2, 3]):
+    with pytest.raises(ValueError, match="no"), CorePool(torch.device("cpu")) as pool:
+        list(pool.map(broken, [1, 2, 3]))
+    with pytest.raises(KeyError), CorePool(torch.device("cpu")) as pool:
+        for _ in pool.map(str, [1, 2, 3]):
             raise KeyError
     assert torch.get_num_threads() == cores
 

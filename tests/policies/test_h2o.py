@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from kvviz.eviction.by_attention import Walk
-from kvviz.eviction.by_position import PlanContext
-from kvviz.policies import Policy, View, parse_policy
+from kvviz.eviction.by_attention import AttentionEviction
+from kvviz.eviction.schedule import RunContext
+from kvviz.policies import Policy, Scored, View, parse_policy
 from kvviz.policies.h2o import H2O
 
 CPU = torch.device("cpu")
@@ -18,14 +18,30 @@ def walked(policy: Policy, raw: list[list[float]], prompt_tokens: int = 1) -> li
     """Kept positions after each step when row t's scores are the logarithms of ``raw`` (given as unscaled weights)."""
     scores = torch.tensor(raw, dtype=torch.float64).log()
 
-    def weigh(part: slice, positions: Tensor, visible: Tensor) -> Tensor:
-        return scores[part][None, None].masked_fill(~visible[:, None], float("-inf")).softmax(-1)
-
+    assert isinstance(policy, Scored)
     tokens = len(raw)
-    walk = Walk(policy, 0, None, 1, PlanContext(1, prompt_tokens, CPU))
-    plan = walk.block(0, tokens, weigh, torch.zeros(1, 1, tokens, tokens, dtype=torch.float64))
-    gone = plan.leaves_at if plan.gone_at is None else plan.gone_at
+    eviction = AttentionEviction(policy, [None], RunContext(1, 1, prompt_tokens, CPU))
+    eviction.begin(0, tokens)
+    gone = eviction.decide(0, ScoredRows(scores)).gone_at
     return [[j for j in range(t + 1) if gone[0, j] > t] for t in range(tokens)]
+
+
+class ScoredRows:
+    """A block of rows of one head whose scores are given; keys and values say nothing."""
+
+    def __init__(self, scores: Tensor) -> None:
+        self.scores = scores
+        self.keys = self.values = torch.zeros(1, len(scores), 4, dtype=torch.float64)
+        self.key = self.keys[None]
+
+    def open_weights(self) -> None:
+        pass
+
+    def weigh(self, part: slice, positions: Tensor, present: Tensor) -> Tensor:
+        return self.scores[part][None, None].masked_fill(~present[:, None], float("-inf")).softmax(-1)
+
+    def replace_keys(self, heads: Tensor, slots: Tensor, keys: Tensor, row: int) -> None:
+        raise AssertionError("nothing is quantised here")
 
 
 def test_six_steps_with_two_heavy_hitters_and_two_recent_tokens() -> None:
@@ -92,8 +108,7 @@ def fed_by_hand(received: list[float], limit: int) -> View:
         layers=1,
         prompt_tokens=1,
         limit=limit,
-        received=scores,
-        rows=scores[:, None],
+        statistics={"received": scores, "rows": scores[:, None]},
     )
 
 

@@ -34,7 +34,7 @@ def lifetimes(model_name: str, policy: Policy, block: int) -> torch.Tensor:
 
 
 # snapkv and pyramidkv act once, and add what comes after the prompt
-EVERY_TOKEN = [name for name, cls in POLICIES.items() if name != "full" and not cls.decides_after]
+EVERY_TOKEN = [name for name, cls in POLICIES.items() if name != "full" and not cls.acts_once]
 
 
 @pytest.mark.parametrize("name", EVERY_TOKEN)
@@ -50,7 +50,7 @@ def test_exactly_the_budget_survives_in_every_head(model_name: str, name: str) -
         assert (evicted_at[..., step] > step).all()  # the newest token sees itself
 
 
-@pytest.mark.parametrize("name", [n for n, cls in POLICIES.items() if cls.decides_after])
+@pytest.mark.parametrize("name", [n for n, cls in POLICIES.items() if cls.acts_once])
 @pytest.mark.parametrize("model_name", NAMES)
 def test_policies_of_the_prompt_keep_the_budget_at_its_end(model_name: str, name: str) -> None:
     evicted_at = lifetimes(model_name, sized(name, BUDGET), 8)

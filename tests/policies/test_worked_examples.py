@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import torch
 
-from kvviz.eviction.by_position import Plan, PlanContext
+from kvviz.eviction.by_entry import EntryEviction
+from kvviz.eviction.schedule import RunContext
 from kvviz.policies import parse_policy
 
 
 def held_after(policy: str, tokens: int) -> list[list[int]]:
     """Positions counted from 1 that the cache holds after each token."""
-    plan = Plan(parse_policy(policy), [None], 1, PlanContext(1, 1, torch.device("cpu")))
+    eviction = EntryEviction(parse_policy(policy), [None], RunContext(1, 1, 1, torch.device("cpu")))
     held = []
     for start in range(tokens):
-        plan.advance(start, 1)
-        held.append((plan.groups[0].positions[0, 0] + 1).tolist())
+        eviction.begin(start, 1)
+        held.append((eviction.groups[0].positions[0, 0] + 1).tolist())
     return held
 
 

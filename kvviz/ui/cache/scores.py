@@ -69,8 +69,7 @@ def example_kept(budget: int) -> NDArray[np.bool_]:
         layers=1,
         prompt_tokens=count,
         limit=budget,
-        received=scores,
-        rows=scores[:, None],
+        statistics={"rows": scores[:, None]},
     )
     kept: NDArray[np.bool_] = AttentionWindow(budget=budget, recent=1, observe=1).keep(view)[0].numpy()
     return kept

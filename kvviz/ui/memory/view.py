@@ -53,7 +53,7 @@ def bills(chosen: Chosen, view: View) -> tuple[list[Bill], list[str]]:
         ask, words, doubts = chosen.under(setup)
         found.append(Bill(side.upper(), side, words, ask, account(chosen.shape, ask)))
         notes += doubts
-    if any(setup.policy.decides_after for _, setup in sides):
+    if any(setup.policy.acts_once for _, setup in sides):
         notes.append("The prompt is half of the context here; while it is read, all of it is held.")
     if chosen.gpus > 1:
         notes.append(f"Bytes are those of the fullest of {chosen.gpus} GPUs that share the heads.")

@@ -88,7 +88,7 @@ def seen(
 ) -> Seen:
     # these import torch and transformers, which takes seconds: the controls are there before
     from kvviz.analysis.influence import influence
-    from kvviz.analysis.masks import Glasses
+    from kvviz.analysis.masks import TraceMasks
     from kvviz.measures.reach import cones
 
     loaded = runs.loaded_model(model, job.tell)
@@ -101,6 +101,6 @@ def seen(
         progress=lambda share: job.report(doing, start + part * share),
         is_cancelled=job.is_unwanted,
     )
-    glasses = Glasses(loaded.model, run.trace, query)
+    glasses = TraceMasks(loaded.model, run.trace, query)
     full = tuple(layer for layer in range(max(depths)) if bool(glasses.union(layer)[query].all()))
     return Seen(found, cones(glasses.union, found.depths, query), tuple(glasses.windows[: max(depths)]), full)

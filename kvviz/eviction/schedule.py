@@ -1,0 +1,94 @@
+"""What an eviction answers for one layer and one block of rows, and what it must know of the run to do so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from kvviz.cache.opening import open_quantiser
+from kvviz.cache.quantiser import BlockQuantisation, Quantiser
+from kvviz.choices.storage import Native, Storage
+from kvviz.policies import Moment, View
+
+
+@dataclass(frozen=True, eq=False)
+class LayerSchedule:
+    """What a block of R rows meets in one layer: H KV heads, K slots. Layers that are all alike share one object.
+
+    Heads that are all alike share memory (an axis expanded from 1), which ``one_set`` tells.
+    """
+
+    positions: Tensor  # (H, K): the slots carried into the block, then the block's own tokens
+    leaves_at: Tensor  # (H, K): the first query that cannot see the slot, or NEVER
+    gone_at: Tensor  # (H, K): the first step after which the slot is empty, or NEVER
+    survivors: Tensor | None  # (H, n) indices into K of the slots left after the block; None = all
+    has_left: bool = False  # whether anything left, or left some head's sight, during the block
+    quantisation: BlockQuantisation | None = None
+
+    @property
+    def one_set(self) -> bool:
+        """Whether all heads hold the same tokens by construction."""
+        return self.positions.stride(0) == 0
+
+    def present(self, queries: Tensor) -> Tensor:
+        """Which slots each query (R,) may attend to before any pattern hides some, (H, R, K) bool."""
+        rows, heads = queries[:, None], slice(0, 1) if self.one_set else slice(None)
+        positions, leaves_at = self.positions[heads, None], self.leaves_at[heads, None]
+        return ((positions <= rows) & (rows < leaves_at)).expand(len(self.positions), -1, -1)
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What every eviction knows of the run."""
+
+    layers: int
+    kv_heads: int
+    prompt_tokens: int
+    device: torch.device
+    storage: Storage = field(default_factory=Native)
+
+    def quantiser(self, *shape: int) -> Quantiser | None:
+        """Who follows what is quantised; None where nothing ever is."""
+        return open_quantiser(self.storage, shape, self.device)
+
+    def moment(self, newest: int, layer: int) -> Moment:
+        return Moment(newest, layer, self.layers, self.prompt_tokens)
+
+    def view(
+        self, positions: Tensor, newest: int, layer: Tensor, head: Tensor, limit: int, statistics: dict[str, Tensor]
+    ) -> View:
+        """What a policy is shown."""
+        return View(positions, newest, layer, head, self.layers, self.prompt_tokens, limit, statistics)
+
+
+class BlockRows(Protocol):
+    """What an eviction may ask of a block of rows in one layer; ``run.block`` has it."""
+
+    key: Tensor  # (1, H, K, D) of all slots, as they are stored
+    keys: Tensor  # (H, R, D) of the block's own tokens
+    values: Tensor  # (H, R, D)
+
+    def open_weights(self) -> None:
+        """The rows will be weighed part by part."""
+
+    def weigh(self, part: slice, positions: Tensor, present: Tensor) -> Tensor:
+        """Weights (H, G, r, K) of some rows over the slots at ``positions`` (H, K), ``present`` or not (H, r, K).
+
+        They are kept for the block's output.
+        """
+
+    def replace_keys(self, heads: Tensor, slots: Tensor, keys: Tensor, row: int) -> None:
+        """From ``row`` on the keys of these (e,) heads and (e, n) slots are seen as ``keys`` (e, n, D)."""
+
+
+class Eviction(Protocol):
+    """Who leaves when, in all layers of a run: by what an entry is, or by the attention it receives."""
+
+    def begin(self, start: int, rows: int) -> None:
+        """A block of ``rows`` tokens begins at position ``start``, in every layer."""
+
+    def decide(self, layer: int, rows: BlockRows) -> LayerSchedule:
+        """What happens in this layer during the block; each layer is asked once a block, in order."""
