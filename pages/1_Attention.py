@@ -50,9 +50,7 @@ if a.trace.tokens <= look.FEW_TOKENS:
 
 left, right = st.columns(2)
 with left:
-    measure = st.selectbox(
-        "Choose a layer and head by", list(look.MEASURES), format_func=look.MEASURES.get, **kept("measure", "sink_mass")
-    )
+    measure = look.measure_menu()
     st.session_state["overview"] = (layer, head)
     values, name = look.overview(a, measure)
     layer_head_picker(

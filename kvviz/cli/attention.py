@@ -10,20 +10,21 @@ import numpy as np
 from kvviz.cli import replayed as common
 from kvviz.cli.options import whole
 from kvviz.cli.replayed import replayed
+from kvviz.measures.attention import SINKS
 
 ABOUT = "sink mass, entropy and mean distance of every layer and query head"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     common.add_options(command)
-    command.add_argument("--sinks", type=whole, default=4, metavar="S", help="first positions counted as sinks")
+    command.add_argument("--sinks", type=whole, default=SINKS, metavar="S", help="first positions counted as sinks")
 
 
 def answer(arguments: argparse.Namespace) -> dict[str, Any]:
     trace = replayed(arguments, check_late, measure=True, sinks=arguments.sinks)
     late = slice(trace.prompt_tokens, None)
     names = ("sink_mass", "entropy", "mean_distance")
-    return {name: np.nanmean(getattr(trace, name)[..., late], -1).tolist() for name in names}
+    return {name: np.nanmean(trace.measures[name][..., late], -1).tolist() for name in names}
 
 
 def check_late(arguments: argparse.Namespace, tokens: int) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from kvviz.choices.setup import Setup
+from kvviz.measures.attention import SINKS
 from kvviz.run.engine import Pass
 from kvviz.run.progress import Cancelled
 from kvviz.run.recompute import RecomputePass
@@ -29,7 +30,7 @@ def generate(
     seed: int = 0,
     block: int = BLOCK,
     measure: bool = False,
-    sinks: int = 4,
+    sinks: int = SINKS,
     maps: Iterable[tuple[int, int]] = (),
     progress: Callable[[float], None] | None = None,
     is_cancelled: Callable[[], bool] | None = None,

@@ -13,11 +13,12 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from kvviz.choices.setup import Setup
-from kvviz.measures.attention import AttentionRecorder
+from kvviz.measures.attention import SINKS
 from kvviz.models.heads import kv_heads_of
 from kvviz.run.engine import Pass
 from kvviz.run.progress import Progress, Watch
 from kvviz.run.recompute import RecomputePass
+from kvviz.run.recorder import AttentionRecorder
 from kvviz.run.trace import Trace
 from kvviz.text.counting import plural
 
@@ -32,7 +33,7 @@ def replay(
     prompt_tokens: int | None = None,
     block: int = BLOCK,
     measure: bool = False,
-    sinks: int = 4,
+    sinks: int = SINKS,
     maps: Iterable[tuple[int, int]] = (),
     progress: Callable[[float], None] | None = None,
     is_cancelled: Callable[[], bool] | None = None,
@@ -167,6 +168,7 @@ def traced(
         evicted_at=as_steps(run.evicted_at()),
         nll=losses.cpu().numpy(),
         widths=run.widths,
+        query_heads=run.model.config.get_text_config(decoder=True).num_attention_heads,
         cache_bytes=run.cache_bytes,
         seconds=seconds,
         notes=(*run.setup.policy.notes(len(ids), prompt_tokens), *run.notes()),

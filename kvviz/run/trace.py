@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kvviz.choices.setup import Setup
 from kvviz.choices.storage import Widths
+from kvviz.measures.attention import SINKS
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]
@@ -32,11 +33,9 @@ class Trace:
     widths: Widths  # what one token holds in one layer and one KV head
     cache_bytes: int  # K and V payload at the end, scales of quantised entries included
     seconds: float  # wall time of the pass
-    sink_tokens: int = 4  # how many first positions ``sink_mass`` counts
-    sink_mass: Floats | None = None  # (L, A, Q) share of each query's attention on the first sink_tokens positions
-    entropy: Floats | None = None  # (L, A, Q) nats
-    mean_distance: Floats | None = None  # (L, A, Q) positions between query and key, weighted by attention
-    recent_mass: Floats | None = None  # (L, A, Q) share of each query's attention on the latest 16 positions
+    query_heads: int
+    sink_tokens: int = SINKS  # how many first positions the sink mass counts
+    measures: Mapping[str, Floats] = field(default_factory=dict)  # by name, see ``measures.attention``: (L, A, Q) each
     first_weights: Floats | None = None  # (L, A, Q, 8) weight on each of the first 8 positions
     key_norm: Floats | None = None  # (L, H, T) length of each key when it entered
     value_norm: Floats | None = None  # (L, H, T)
@@ -51,7 +50,7 @@ class Trace:
     def __post_init__(self) -> None:
         for item in fields(self):
             freeze(getattr(self, item.name))
-        for array in (*self.maps.values(), *(self.quantised_at or ())):
+        for array in (*self.maps.values(), *self.measures.values(), *(self.quantised_at or ())):
             freeze(array)
 
     @property

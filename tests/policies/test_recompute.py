@@ -50,7 +50,7 @@ def test_a_long_text_is_sampled_and_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     computed = np.isfinite(trace.nll)
     assert computed[:8].all() and computed.sum() == 8 + 15  # the last of the 16 has no next token to predict
     assert "16 of the 52 later positions" in trace.notes[0]
-    assert trace.sink_mass is not None and np.isnan(trace.sink_mass).any()
+    assert np.isnan(trace.measures["sink_mass"]).any()
 
 
 def test_samples_are_even_and_end_at_the_last_position() -> None:

@@ -15,13 +15,14 @@ from kvviz.choices.linked_text import Text
 from kvviz.choices.patterns import Causal, Sliding
 from kvviz.choices.setup import POSITIONS, SOFTMAXES, Setup
 from kvviz.choices.texts import PRESETS
+from kvviz.measures.attention import MEASURES
 from kvviz.policies.full import Full
 from kvviz.policies.random import Random
 from kvviz.policies.rolling import Rolling
 from kvviz.policies.streaming import Streaming
 from kvviz.policies.window import Window
 from kvviz.ui.shell import state
-from kvviz.ui.shell.state import MEASURES, PASTE, SCALES, View, view_from_query
+from kvviz.ui.shell.state import PASTE, SCALES, View, view_from_query
 
 budgets = some.integers(1, 2**20)
 policies = some.one_of(
@@ -52,7 +53,7 @@ views = some.builds(
     head=some.integers(0, 511),
     query=some.none() | some.integers(0, 8192),
     scale=some.sampled_from(SCALES),
-    measure=some.sampled_from(MEASURES),
+    measure=some.sampled_from(list(MEASURES)),
 )
 
 

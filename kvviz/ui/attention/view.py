@@ -9,10 +9,11 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from kvviz.figures.tabular import csv_of
+from kvviz.measures.attention import MEASURES, Measure
 from kvviz.measures.overlap import mean_map
 from kvviz.models.heads import kv_head_of
 from kvviz.ui.shell.runs import Run
-from kvviz.ui.shell.state import View
+from kvviz.ui.shell.state import View, kept
 from kvviz.ui.shell.words import setup_words, spans
 
 Floats = NDArray[np.floating]
@@ -21,12 +22,6 @@ CELLS = 256  # a longer text shares cells: three maps of 512 are more than a pag
 FEW_TOKENS = 24  # up to so many it is written out who may see whom
 SCALE_WORDS = {"log": "logarithmic", "linear": "linear 0–1", "no_sinks": "first 4 keys left out"}
 AVERAGE_WORDS = {"head": "one head", "layer": "mean of the layer's heads"}
-MEASURES = {
-    "sink_mass": "sink mass: share of attention on the first 4 tokens",
-    "recent_mass": "recent mass: share of attention on the latest 16 tokens",
-    "entropy": "entropy: 1 = spread evenly over all keys",
-    "mean_distance": "mean distance: 1 = as far back as possible",
-}
 IDEAS = (
     (
         "See a window at work",
@@ -48,9 +43,7 @@ IDEAS = (
 
 def layer_and_head(view: View, run: Run) -> tuple[int, int]:
     """The sidebar's layer and query head, moved into the model's range."""
-    assert run.trace.sink_mass is not None
-    layers, heads, _ = run.trace.sink_mass.shape
-    return min(view.layer, layers - 1), min(view.head, heads - 1)
+    return min(view.layer, run.trace.layers - 1), min(view.head, run.trace.query_heads - 1)
 
 
 def map_of(run: Run, layer: int, head: int, average: str) -> Floats:
@@ -101,8 +94,7 @@ def seen_by(run: Run, layer: int, head: int) -> str:
 
 def query_words(run: Run, layer: int, head: int, query: int) -> str:
     """Who asks, through which KV head, and how many keys it could see."""
-    assert run.trace.sink_mass is not None
-    kv_head = kv_head_of(head, run.trace.sink_mass.shape[1], run.trace.kv_heads)
+    kv_head = kv_head_of(head, run.trace.query_heads, run.trace.kv_heads)
     seen = int(np.isfinite(run.trace.maps[layer, head][query]).sum())
     return (
         f"Policy A, layer {layer}, query head {head} (reads KV head {kv_head}). The query at position "
@@ -119,17 +111,21 @@ def row_sums(maps: Sequence[Floats]) -> str:
     return f"Row sums, smallest to largest. {' · '.join(words)}. Blank cells are not in the cache or not visible."
 
 
-def overview(run: Run, measure: str) -> tuple[Floats, str]:
+def measure_menu() -> Measure:
+    """What the layers and heads are compared by."""
+    names = list(MEASURES)
+    name: str = st.selectbox(
+        "Choose a layer and head by", names, format_func=lambda n: MEASURES[n].title, **kept("measure", names[0])
+    )
+    return MEASURES[name]
+
+
+def overview(run: Run, measure: Measure) -> tuple[Floats, str]:
     """(L, A) means over the queries after the prompt, as shares of the largest possible value, and their name."""
     trace = run.trace
-    series = getattr(trace, measure)
     late = slice(min(trace.prompt_tokens, trace.tokens - 1), None)
-    if measure.endswith("mass"):
-        return np.nanmean(series[..., late], -1), measure.replace("_", " ")
-    queries = np.arange(trace.tokens)[late]
-    most = np.log(queries + 1) if measure == "entropy" else queries
-    share = series[..., late] / np.maximum(most, 1e-9)
-    return np.nanmean(np.clip(share, 0, 1), -1), measure.replace("_", " ")
+    shares = measure.shares(trace.measures[measure.name][..., late], np.arange(trace.tokens)[late].astype(float))
+    return np.nanmean(shares, -1), measure.title.partition(":")[0]
 
 
 def choose_place(layer: int, head: int) -> None:

@@ -68,18 +68,13 @@ IDEAS = (
 def place(view: View, run: Run) -> tuple[int, int]:
     """The layer and KV head that the sidebar's layer and query head mean in this model."""
     layers, kv_heads = run.trace.layers, run.trace.kv_heads
-    group = group_of(query_head_count(run), kv_heads)
+    group = group_of(run.trace.query_heads, kv_heads)
     return min(view.layer, layers - 1), min(view.head // group, kv_heads - 1)
-
-
-def query_head_count(run: Run) -> int:
-    assert run.trace.sink_mass is not None
-    return int(run.trace.sink_mass.shape[1])
 
 
 def query_heads(run: Run, kv_head: int) -> str:
     """The query heads that share a KV head, such as ``3–5``."""
-    group = group_of(query_head_count(run), run.trace.kv_heads)
+    group = group_of(run.trace.query_heads, run.trace.kv_heads)
     first, last = kv_head * group, (kv_head + 1) * group - 1
     return str(first) if first == last else f"{first}–{last}"
 

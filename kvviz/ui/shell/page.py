@@ -142,8 +142,7 @@ def let_settings_appear() -> None:
 
 def place_notes(view: View, run: Run) -> list[str]:
     """A sentence where the link asks for a layer or head that this model does not have."""
-    assert run.trace.sink_mass is not None
-    layers, heads, _ = run.trace.sink_mass.shape
+    layers, heads = run.trace.layers, run.trace.query_heads
     if view.layer < layers and view.head < heads:
         return []
     return [f"This model has layers 0–{layers - 1} and query heads 0–{heads - 1}; the nearest ones are shown."]

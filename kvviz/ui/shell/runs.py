@@ -51,7 +51,8 @@ class Run:
 
     @property
     def bytes(self) -> int:
-        arrays = [*vars(self.trace).values(), *self.trace.maps.values()]
+        trace = self.trace
+        arrays = [*vars(trace).values(), *trace.maps.values(), *trace.measures.values(), *(trace.quantised_at or ())]
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 

@@ -17,6 +17,7 @@ from kvviz.choices.experiment import TOKENS_LIMIT, Experiment
 from kvviz.choices.setup import Setup, setup_from_query, setup_query
 from kvviz.choices.words import attempt, number_parser, one_of
 from kvviz.knobs import Choice, spell_value
+from kvviz.measures.attention import MEASURES
 from kvviz.models import DEFAULT_MODEL, ModelError, check_name
 from kvviz.policies.streaming import Streaming
 from kvviz.ui.memory.settings import MEMORY_DEFAULTS, MEMORY_LOOKS, memory_words
@@ -26,14 +27,13 @@ from kvviz.ui.shell import runs
 LAYER, HEAD = 14, 3  # where SmolLM2 shows a plain sink, some locality and a few heavy tokens
 PASTE, UPLOAD = "paste", "upload"
 SCALES = ("log", "linear", "no_sinks")
-MEASURES = ("sink_mass", "recent_mass", "entropy", "mean_distance")
 AVERAGES = ("head", "layer")  # one head, or the mean of its layer's heads
 LOOKS: dict[str, Callable[[str], Any]] = {
     "layer": number_parser("layer", 0, 511),
     "head": number_parser("head", 0, 511),
     "query": number_parser("query", 0, TOKENS_LIMIT),
     "scale": one_of("scale", SCALES),
-    "measure": one_of("measure", MEASURES),
+    "measure": one_of("measure", tuple(MEASURES)),
     "average": one_of("average", AVERAGES),
     "top_k": number_parser("top_k", 1, 64),
     "sinks": number_parser("sinks", 1, 8),
@@ -52,7 +52,7 @@ class View:
     head: int = HEAD  # a query head
     query: int | None = None  # position of the query whose weights are shown; None = the last one
     scale: str = SCALES[0]
-    measure: str = MEASURES[0]
+    measure: str = next(iter(MEASURES))
     average: str = AVERAGES[0]
     top_k: int = 8  # how many of the strongest keys are compared
     sinks: int = 4  # how many first tokens count as sinks where mass is measured
