@@ -18,21 +18,23 @@ from kvviz.run.generate import generate
 from kvviz.run.replay import open_pass, replay
 from tests import naive_attention as naive
 from tests.naive_storage import quantised
-from tests.policies.test_matrix import BUDGET, TOKENS, sized
-from tests.tiny import NAMES, some_ids, stock, tiny
+from tests.policies.test_matrix import BUDGET, TELLING, TOKENS, sized
+from tests.tiny import NAMES, ROTARY, some_ids, stock, tiny
 
 SMALL = Int4(group=2, residual=4)
 
 
-@pytest.mark.parametrize("words", [{}, {"positions": "slot"}, {"softmax": "off_by_one"}])
-@pytest.mark.parametrize("policy", list(POLICIES))
-@pytest.mark.parametrize("model_name", NAMES)
+# all policies on one architecture, the telling ones on the others
+CASES = [("llama", policy, {}) for policy in POLICIES]
+CASES += [("llama", policy, {"softmax": "off_by_one"}) for policy in TELLING]
+CASES += [(m, policy, {"positions": "slot"} if m in ROTARY else {}) for m in NAMES for policy in TELLING]
+
+
+@pytest.mark.parametrize(("model_name", "policy", "words"), CASES)
 def test_block_size_changes_nothing(model_name: str, policy: str, words: dict[str, str]) -> None:
-    if model_name == "gpt2" and "positions" in words:
-        return  # refused: its positions are learned
     setup, ids = replace(parse_setup(words), policy=sized(policy, BUDGET), storage=SMALL), some_ids(TOKENS)
     results = []
-    for block in (1, 3, 8, 256):
+    for block in (1, 3, 256):
         done = open_pass(tiny(model_name), setup, TOKENS // 2, None)
         logits = torch.cat([done.feed(ids[start : start + block]) for start in range(0, TOKENS, block)])
         results.append((logits.log_softmax(-1), [done.evicted_at(), *(done.quantised_at() or ())], done.cache_bytes))
@@ -51,9 +53,12 @@ RULES: dict[str, tuple[naive.Rule, bool]] = {
 }
 
 
-@pytest.mark.parametrize("storage", [Int2(2, 4), Int4(2, 4), Int8(4, 8), Int2(1, 3)], ids=str)
-@pytest.mark.parametrize("policy", list(RULES))
-@pytest.mark.parametrize("model_name", ["llama", "qwen3", "gpt_neox"])
+STORED = (Int2(2, 4), Int4(2, 4), Int8(4, 8), Int2(1, 3))
+NAIVE_CASES = [("llama", policy, storage) for policy in RULES for storage in STORED]
+NAIVE_CASES += [(m, policy, STORED[1]) for m in ("qwen3", "gpt_neox") for policy in list(RULES)[2:]]
+
+
+@pytest.mark.parametrize(("model_name", "policy", "storage"), NAIVE_CASES, ids=str)
 def test_it_equals_a_naive_implementation(model_name: str, policy: str, storage: Storage) -> None:
     """The stock model takes its softmax in float32 even when it computes in float64; the naive one here does not."""
     ids, (rule, after) = some_ids(TOKENS), RULES[policy]
@@ -125,13 +130,15 @@ def test_a_block_is_freed_with_its_last_entry() -> None:
 
 def test_two_texts_one_after_another_are_two_fresh_runs() -> None:
     setup = Setup(storage=SMALL)
-    replay(tiny("llama"), some_ids(30, seed=1).tolist(), setup)
-    again = replay(tiny("llama"), some_ids(30, seed=2).tolist(), setup)
+    """Known fault 42, with codes: what was reset holds nothing, and the second text finds nothing of the first."""
     done = Pass(tiny("llama"), setup, prompt_tokens=15)
     done.feed(some_ids(30, seed=1))
     done.cache.reset()
     assert done.cache_bytes == 0 and done.cache.get_seq_length() == 0
-    assert again.nll.tolist() == replay(tiny("llama"), some_ids(30, seed=2).tolist(), setup).nll.tolist()
+    again = Pass(tiny("llama"), setup, prompt_tokens=15)
+    again.slots, again.cache = done.slots, done.cache
+    second = some_ids(30, seed=2)
+    assert torch.equal(again.feed(second), Pass(tiny("llama"), setup, prompt_tokens=15).feed(second))
 
 
 def test_recomputation_stores_nothing() -> None:

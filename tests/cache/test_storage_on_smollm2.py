@@ -6,7 +6,6 @@ losses cannot be compared; the mean loss is, to within 5e-3, and the codes that 
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -57,7 +56,7 @@ def test_block_size_moves_the_mean_loss_by_less_than_flips_explain(
     smollm2: Loaded, ids: Tensor, storage: Quantised, capsys: pytest.CaptureFixture[str]
 ) -> None:
     expected, first = run(smollm2, ids, storage, 256)
-    for block in (8, 64):
+    for block in (64,):
         loss, done = run(smollm2, ids, storage, block)
         mine, theirs = codes(done, storage), codes(first, storage)
         flips = int((mine != theirs).sum())
@@ -76,7 +75,9 @@ def test_a_naive_implementation_has_the_same_mean_loss(smollm2: Loaded, ids: Ten
 
 
 def test_fewer_bits_cost_more(smollm2: Loaded, ids: Tensor) -> None:
-    losses = [run(smollm2, ids, storage, 256)[0] for storage in (Native(), Int8(32, 32), Int4(32, 32), Int2(32, 32))]
-    assert abs(losses[1] - losses[0]) < 0.01 < losses[2] - losses[0] + 0.01
-    assert losses[3] - losses[0] > 5 * abs(losses[2] - losses[0])
-    assert np.isfinite(losses).all()
+    exact, int8, int4, int2 = (
+        run(smollm2, ids, storage, 256)[0] for storage in (Native(), Int8(32, 32), Int4(32, 32), Int2(32, 32))
+    )
+    assert abs(int8 - exact) < 0.01  # eight bits cost nothing that can be seen
+    assert 0.001 < int4 - exact < 0.1  # four cost little
+    assert int2 - exact > 5 * (int4 - exact)  # two cost much

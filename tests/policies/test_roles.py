@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from kvviz.figures.theme import HELD_CODES
 from kvviz.policies import POLICIES, parse_policy
+from tests.policies.test_matrix import sized
 
 
 @pytest.mark.parametrize(
@@ -30,9 +32,25 @@ def test_roles_by_hand(policy: str, position: int, newest: int, role: str) -> No
     assert parse_policy(policy).role_of(position, newest, 6) == role
 
 
-@pytest.mark.parametrize("name", list(POLICIES))
-def test_every_role_has_a_colour(name: str) -> None:
-    from kvviz.figures.theme import HELD_CODES
+ROLES = {
+    "full": {"other"},
+    "window": {"recent"},
+    "rolling": {"recent"},
+    "streaming": {"sink", "recent"},
+    "h2o": {"sink", "heavy", "recent"},
+    "attention_window": {"heavy", "recent"},
+    "tova": {"other", "recent"},
+    "snapkv": {"heavy", "window", "recent"},
+    "pyramidkv": {"heavy", "window", "recent"},
+    "knorm": {"other", "recent"},
+    "random": {"other", "recent"},
+    "recompute": {"recent"},
+}
 
-    roles = {POLICIES[name]().role_of(position, 30, 20) for position in range(31)}
+
+@pytest.mark.parametrize("name", list(POLICIES))
+def test_every_role_is_met_and_has_a_colour(name: str) -> None:
+    """With budgets small enough that something has been chosen: a prompt of 20, 31 tokens."""
+    roles = {sized(name, 10).role_of(position, 30, 20) for position in range(31)}
+    assert roles == ROLES[name]
     assert roles <= set(HELD_CODES)

@@ -45,8 +45,11 @@ def test_full_equals_the_stock_eager_model(name: str) -> None:
     assert (logits - expected).abs().max() < 2e-6
 
 
-@pytest.mark.parametrize("words", SETUPS, ids=lambda w: " ".join(w.values()))
-@pytest.mark.parametrize("name", NAMES)
+CASES = [("llama", words) for words in SETUPS]
+CASES += [(name, SETUPS[place]) for name in NAMES if name != "llama" for place in (3, 4)]
+
+
+@pytest.mark.parametrize(("name", "words"), CASES, ids=lambda c: c if isinstance(c, str) else " ".join(c.values()))
 def test_block_size_changes_nothing(name: str, words: dict[str, str]) -> None:
     check_block_sizes(name, words)
 
@@ -60,7 +63,7 @@ def test_block_size_changes_nothing_with_slot_positions(name: str, policy: str) 
 def check_block_sizes(name: str, words: dict[str, str]) -> None:
     ids, setup = some_ids(TOKENS), parse_setup(words)
     stepped, steps = run(tiny(name), ids, setup, 1)
-    for block in (3, 8, 256):
+    for block in (3, 256):
         logits, blocks = run(tiny(name), ids, setup, block)
         assert torch.equal(blocks.evicted_at(), steps.evicted_at())
         assert (logits.log_softmax(-1) - stepped.log_softmax(-1)).abs().max() < TIGHT
@@ -114,14 +117,18 @@ def test_bytes_are_those_of_the_kept_entries() -> None:
 
 
 def test_a_second_text_on_a_reset_cache_equals_a_fresh_run() -> None:
+    """Known fault 42: a reset that leaves a counter behind. The very cache that was reset takes the second text."""
     setup = parse_setup({"policy": "streaming:budget=8,sinks=3"})
     first, second = some_ids(20, seed=1), some_ids(20, seed=2)
-    run(tiny("llama"), first, setup, 8)
-    again, _ = run(tiny("llama"), second, setup, 8)
+    _, used = run(tiny("llama"), first, setup, 8)
+    used.cache.reset()
+    assert used.cache.get_seq_length() == 0 and used.cache_bytes == 0
+    again = Pass(tiny("llama"), setup, prompt_tokens=10)
+    again.slots, again.cache = used.slots, used.cache
+    logits = torch.cat([again.feed(second[start : start + 8]) for start in range(0, 20, 8)])
     fresh, done = run(tiny("llama"), second, setup, 8)
-    assert torch.equal(again, fresh)
-    done.cache.reset()
-    assert done.cache.get_seq_length() == 0 and done.cache_bytes == 0
+    assert torch.equal(logits, fresh)
+    assert again.cache_bytes == done.cache_bytes and again.cache.get_seq_length() == 20
 
 
 def test_without_a_run_the_attention_is_the_stock_one() -> None:
