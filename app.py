@@ -4,8 +4,9 @@ import streamlit as st
 
 from kvviz.figures.lifetimes import lifetimes
 from kvviz.ui.cache import view as cache_view
+from kvviz.ui.pages import open_page
 from kvviz.ui.shell.drawn import drawn
-from kvviz.ui.shell.page import open_page, prose, show
+from kvviz.ui.shell.page import prose, show
 from kvviz.ui.shell.words import side_words
 from kvviz.ui.start import view as start_view
 

@@ -8,20 +8,20 @@ from kvviz.measures.sinks import mean_known, sink_mass_along
 from kvviz.ui.attention import view as attention_view
 from kvviz.ui.cache import view as cache_view
 from kvviz.ui.components.layer_head_picker import layer_head_picker
+from kvviz.ui.pages import open_page
 from kvviz.ui.shell import waiting
 from kvviz.ui.shell.drawn import drawn
-from kvviz.ui.shell.page import download, open_page, show
-from kvviz.ui.shell.state import kept
+from kvviz.ui.shell.page import download, show
 from kvviz.ui.shell.words import side_words
 from kvviz.ui.sinks import ablation as board_view
 from kvviz.ui.sinks import view as look
+from kvviz.ui.sinks.controls import sinks_menu
 
 page = open_page("Sinks", "Why the first token?")
 a, b = page.runs()
 layer, head = attention_view.layer_and_head(page.view, a)
 _, kv_head = cache_view.place(page.view, a)
-choices = sorted({*look.SINK_CHOICES, page.view.sinks})
-sinks = st.segmented_control("First tokens that count as sinks", choices, **kept("sinks", 4), required=True)
+sinks = sinks_menu(page.view)
 page.headline(look.headline(a, sinks))
 
 sides = [("A", a), ("B", b)]
@@ -63,7 +63,7 @@ for column, name, norms in zip(st.columns(2), ("keys", "values"), (a.trace.key_n
         show(drawn(series_lines, lines, title=title, **looks), f"norms-{name}")
 
 page.lesson("sinks")
-page.try_this(look.IDEAS)
+page.try_this()
 
 if found := waiting.extra(*board_view.board_job(page.view, a, sinks), board_slot):
     with board_place:

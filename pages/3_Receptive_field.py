@@ -3,15 +3,15 @@
 import streamlit as st
 
 from kvviz.figures.reach import cone_map, depth_map, distance_lines, parts_map
+from kvviz.ui.pages import open_page
 from kvviz.ui.receptive_field import view as look
 from kvviz.ui.receptive_field.bounds import bound_words, calculator
-from kvviz.ui.receptive_field.examples import IDEAS
 from kvviz.ui.receptive_field.runs import depths_job, pair_job
-from kvviz.ui.receptive_field.settings import MEASURED
+from kvviz.ui.receptive_field.settings import MEASURED, ReachSettings
 from kvviz.ui.shell import waiting
 from kvviz.ui.shell.drawn import drawn
-from kvviz.ui.shell.page import open_page, show
-from kvviz.ui.shell.state import kept
+from kvviz.ui.shell.page import show
+from kvviz.ui.shell.state import kept_setting
 from kvviz.ui.shell.words import COUNTS_FROM_ONE, plain, side_words
 
 page = open_page("Receptive field", "How far can it see?")
@@ -23,7 +23,7 @@ left, right = st.columns(2)
 look.query_field(left, a)
 look.source_field(right, a, query)
 measured = st.segmented_control(
-    "Measured by", MEASURED, format_func=look.MEASURED_WORDS.get, **kept("reach_by", "gradient"), required=True
+    "Measured by", MEASURED, format_func=MEASURED.get, **kept_setting(ReachSettings, "by"), required=True
 )
 left, right = st.columns(2)
 depths_place, depths_slot = left.container(), left.empty()
@@ -58,7 +58,7 @@ if pair:
 st.subheader("Calculator", anchor=False)
 st.markdown(calculator())
 page.lesson("receptive_field")
-page.try_this(IDEAS)
+page.try_this()
 
 if every := waiting.extra(*depths_job(page.view.experiment.model, a, query, depth), depths_slot):
     with depths_place:

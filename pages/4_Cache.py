@@ -8,8 +8,9 @@ from kvviz.ui.cache import layers as layers_view
 from kvviz.ui.cache import scores as scores_view
 from kvviz.ui.cache import view as look
 from kvviz.ui.components.step_player import step_player
+from kvviz.ui.pages import open_page
 from kvviz.ui.shell.drawn import drawn
-from kvviz.ui.shell.page import open_page, show
+from kvviz.ui.shell.page import show
 from kvviz.ui.shell.words import COUNTS_FROM_ONE, side_words
 
 page = open_page("Cache", "What does it still hold?")
@@ -74,4 +75,4 @@ layers_view.draw(sides)
 scores_view.draw(a, b, layer, head)
 
 page.lesson("cache")
-page.try_this(look.IDEAS)
+page.try_this()

@@ -6,7 +6,8 @@ from kvviz.ui.memory import tables
 from kvviz.ui.memory import view as look
 from kvviz.ui.memory.controls import controls
 from kvviz.ui.memory.panels import panels
-from kvviz.ui.shell.page import open_page, show
+from kvviz.ui.pages import open_page
+from kvviz.ui.shell.page import show
 from kvviz.ui.shell.words import plain
 
 page = open_page("Memory", "What does it cost?")
@@ -45,4 +46,4 @@ right.markdown(tables.storages_table(chosen))
 
 panels(page)
 page.lesson("memory")
-page.try_this(tables.IDEAS)
+page.try_this()

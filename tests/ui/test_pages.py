@@ -16,7 +16,7 @@ from kvviz.policies import POLICIES
 from kvviz.policies.pyramidkv import budgets
 from kvviz.ui.shell import runs
 from kvviz.ui.shell.runs import WORKER
-from kvviz.ui.shell.state import PASTE
+from kvviz.ui.shell.settings import PASTE
 
 pytestmark = pytest.mark.real
 APP = str(Path(__file__).parent.parent.parent / "app.py")

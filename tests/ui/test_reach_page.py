@@ -9,9 +9,7 @@ import pytest
 
 from kvviz.choices.setup import parse_setup
 from kvviz.ui.receptive_field.bounds import formula_words
-from kvviz.ui.receptive_field.examples import IDEAS
 from kvviz.ui.shell.runs import WORKER
-from kvviz.ui.shell.state import view_from_query
 from tests.ui.test_pages import BAD, SHORT, TOY, charts, checked, headline, numbers, opened, said
 
 pytestmark = pytest.mark.real
@@ -92,15 +90,6 @@ def test_the_calculator_multiplies() -> None:
     at.number_input(key="reach_dilation").set_value(2)
     assert "over a span of 32 · (4,096 − 1) · 2 + 1 = 262,081" in words(checked(at))
     assert dict(at.query_params)["reach_dilation"] in ("2", ["2"])
-
-
-@pytest.mark.parametrize("idea", IDEAS, ids=[label for label, _, _ in IDEAS])
-def test_ideas_are_links_that_hold(idea: tuple[str, str, dict[str, str]]) -> None:
-    view, notes = view_from_query(idea[2])
-    assert (
-        not notes
-        and view.words().items() >= {k: v for k, v in idea[2].items() if k in ("text", "query", "layer")}.items()
-    )
 
 
 @pytest.mark.parametrize(

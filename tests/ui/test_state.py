@@ -20,8 +20,13 @@ from kvviz.policies.random import Random
 from kvviz.policies.rolling import Rolling
 from kvviz.policies.streaming import Streaming
 from kvviz.policies.window import Window
+from kvviz.ui.attention.settings import MEASURES, SCALES, AttentionSettings
+from kvviz.ui.memory.settings import MemorySettings
+from kvviz.ui.receptive_field.settings import MEASURED, ReachSettings
 from kvviz.ui.shell import state
-from kvviz.ui.shell.state import MEASURES, PASTE, SCALES, View, view_from_query
+from kvviz.ui.shell.settings import PASTE
+from kvviz.ui.shell.state import View, view_from_query
+from kvviz.ui.sinks.settings import SinksSettings
 
 budgets = some.integers(1, 2**20)
 policies = some.one_of(
@@ -42,6 +47,12 @@ texts = some.one_of(
     some.sampled_from(list(PRESETS)).map(Text.of_preset),
     some.text(some.characters(exclude_categories=["Cs"]), min_size=1, max_size=200).map(Text),
 )
+own = some.tuples(
+    some.builds(AttentionSettings, some.sampled_from([*SCALES]), some.sampled_from([*MEASURES])),
+    some.builds(SinksSettings, some.integers(1, 8)),
+    some.builds(ReachSettings, some.sampled_from([*MEASURED]), some.none() | some.integers(0, 8192)),
+    some.builds(MemorySettings, tokens=some.integers(1, 10**9), parameters=some.none() | some.integers(0, 10**9)),
+)
 views = some.builds(
     View,
     some.builds(
@@ -51,8 +62,7 @@ views = some.builds(
     layer=some.integers(0, 511),
     head=some.integers(0, 511),
     query=some.none() | some.integers(0, 8192),
-    scale=some.sampled_from(SCALES),
-    measure=some.sampled_from(MEASURES),
+    own=own,
 )
 
 

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from kvviz.figures.overview import agreement_grid
 from kvviz.figures.series import Series, series_lines
 from kvviz.measures.overlap import overlap_of_heads, overlap_with_previous
+from kvviz.ui.attention.settings import AttentionSettings
 from kvviz.ui.attention.view import heads_of
 from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.page import show
 from kvviz.ui.shell.runs import Run
-from kvviz.ui.shell.state import kept
+from kvviz.ui.shell.state import kept_setting
 from kvviz.ui.shell.words import plural, side_words
 
 Floats = NDArray[np.floating]
@@ -26,7 +27,8 @@ def draw(a: Run, b: Run, layer: int, head: int, query: int, first_choice: int) -
     """The section of the Attention page: a sentence, overlap along the text, overlap between the heads of a layer."""
     st.subheader("Do queries and heads agree?", anchor=False)
     choices = sorted({*TOP_CHOICES, first_choice})
-    count = st.segmented_control("Strongest keys compared", choices, **kept("top_k", first_choice), required=True)
+    own = kept_setting(AttentionSettings, "top_k")
+    count = st.segmented_control("Strongest keys compared", choices, **own, required=True)
     shares = [overlap_with_previous(run.trace.maps[layer, head], count) for run in (a, b)]
     between = overlap_of_heads(np.stack([weights[query] for weights in heads_of(a, layer)]), count)
     st.markdown(sentence(shares, between, count))

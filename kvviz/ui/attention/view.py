@@ -19,31 +19,6 @@ Floats = NDArray[np.floating]
 
 CELLS = 256  # a longer text shares cells: three maps of 512 are more than a page should weigh
 FEW_TOKENS = 24  # up to so many it is written out who may see whom
-SCALE_WORDS = {"log": "logarithmic", "linear": "linear 0–1", "no_sinks": "first 4 keys left out"}
-AVERAGE_WORDS = {"head": "one head", "layer": "mean of the layer's heads"}
-MEASURES = {
-    "sink_mass": "sink mass: share of attention on the first 4 tokens",
-    "recent_mass": "recent mass: share of attention on the latest 16 tokens",
-    "entropy": "entropy: 1 = spread evenly over all keys",
-    "mean_distance": "mean distance: 1 = as far back as possible",
-}
-IDEAS = (
-    (
-        "See a window at work",
-        "Query 8 sees 5, 6, 7 and 8; query 9 sees 6 to 9; query 10 sees 7 to 10. What it cannot see is blank.",
-        {"text": "toy", "tokens": "12", "policy": "window:budget=4", "b_policy": "full", "scale": "log"},
-    ),
-    (
-        "The first token takes it all",
-        "Layer 14, linear colours: one bright column at token 0 swallows the rest.",
-        {"text": "story", "tokens": "256", "layer": "14", "head": "3", "scale": "linear", "b_policy": "full"},
-    ),
-    (
-        "A head that may abstain",
-        "Softmax off by one: rows need not sum to 1. Look at the row sums below the maps.",
-        {"policy": "full", "softmax": "off_by_one", "b_policy": "full", "scale": "linear"},
-    ),
-)
 
 
 def layer_and_head(view: View, run: Run) -> tuple[int, int]:

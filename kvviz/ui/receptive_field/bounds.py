@@ -17,14 +17,14 @@ from kvviz.policies.rolling import Rolling
 from kvviz.policies.streaming import Streaming
 from kvviz.policies.window import Window
 from kvviz.ui.receptive_field.runs import Seen
-from kvviz.ui.receptive_field.settings import MOST_DILATION, MOST_LAYERS
-from kvviz.ui.shell.state import kept
+from kvviz.ui.receptive_field.settings import MOST_DILATION, MOST_LAYERS, ReachSettings
+from kvviz.ui.shell.state import kept_setting
 from kvviz.ui.shell.words import plural
 
 FIELDS = (
-    ("window w: keys a query sees", "reach_window", 4096, BUDGET_LIMIT),
-    ("layers L", "reach_layers", 32, MOST_LAYERS),
-    ("dilation d", "reach_dilation", 1, MOST_DILATION),
+    ("window w: keys a query sees", "window", BUDGET_LIMIT),
+    ("layers L", "layers", MOST_LAYERS),
+    ("dilation d", "dilation", MOST_DILATION),
 )
 
 
@@ -83,8 +83,8 @@ def rounded_words(window: int, layers: int) -> str:
 def calculator() -> str:
     """Three numbers in, the formulas with them out."""
     window, layers, dilation = (
-        int(column.number_input(label, min_value=1, max_value=most, step=1, **kept(name, default)))
-        for column, (label, name, default, most) in zip(st.columns(3), FIELDS, strict=True)
+        int(column.number_input(label, min_value=1, max_value=most, step=1, **kept_setting(ReachSettings, name)))
+        for column, (label, name, most) in zip(st.columns(3), FIELDS, strict=True)
     )
     exact, wide = window_bound(window, layers, dilation), layers * window * dilation
     over = "" if dilation == 1 else f", over a span of L · w · d = {wide:,}"

@@ -17,11 +17,11 @@ from kvviz.measures.influence import Floats, beyond, by_distance, nearest, relay
 from kvviz.measures.reach import span
 from kvviz.ui.attention.view import query_of, quoted
 from kvviz.ui.receptive_field.runs import ALL_DEPTHS, Pair, Seen
+from kvviz.ui.receptive_field.settings import ReachSettings
 from kvviz.ui.shell.runs import Run
-from kvviz.ui.shell.state import View, kept
+from kvviz.ui.shell.state import View, kept, kept_setting
 from kvviz.ui.shell.words import plural, setup_words, side_words, spans
 
-MEASURED_WORDS = {"gradient": "gradient (what really matters)", "rollout": "attention rollout"}
 PARTS = (0.99, 0.9, 0.5)  # of the influence, for the headline
 FEW_POSITIONS = 24
 COUNTED_FROM_0 = " (one less than its number in the figures)"
@@ -66,9 +66,10 @@ def full_words(seen: Seen) -> str:
 def source_of(view: View, run: Run, seen: Seen) -> int:
     """Where the path begins: as asked, moved into the reach, or the farthest position that has to be relayed."""
     inside = np.isfinite(seen.found.strength[0])
-    if view.reach_from is not None:
+    wanted = view.of(ReachSettings).path_from
+    if wanted is not None:
         places = np.flatnonzero(inside)
-        return int(places[np.abs(places - view.reach_from).argmin()])
+        return int(places[np.abs(places - wanted).argmin()])
     relayed = inside & ~direct_of(seen)
     return int(np.flatnonzero(relayed if relayed.any() else inside)[0])
 
@@ -160,7 +161,7 @@ def source_field(place: DeltaGenerator, run: Run, query: int) -> None:
         max_value=TOKENS_LIMIT,
         step=1,
         placeholder="the farthest that must be relayed",
-        **kept("reach_from", None),
+        **kept_setting(ReachSettings, "path_from"),
     )
 
 

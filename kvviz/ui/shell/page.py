@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -19,19 +19,12 @@ from kvviz.choices.experiment import Experiment
 from kvviz.figures.tabular import figure_csv
 from kvviz.ui.shell import runs, waiting
 from kvviz.ui.shell.runs import Run
+from kvviz.ui.shell.settings import Example, registered
 from kvviz.ui.shell.sidebar import Sidebar, model_card
 from kvviz.ui.shell.state import View, adopt, take_url, view_from_query, write_url
 from kvviz.ui.shell.words import plain
 
 PROSE = Path(__file__).parents[2] / "text" / "en"
-PAGES = {
-    "app.py": "Start",
-    "pages/1_Attention.py": "Attention",
-    "pages/2_Sinks.py": "Sinks",
-    "pages/3_Receptive_field.py": "Receptive field",
-    "pages/4_Cache.py": "Cache",
-    "pages/5_Memory.py": "Memory",
-}
 APPEAR_SECONDS = 1.5  # what a browser takes for the settings of its first page
 SETTINGS_SENT = threading.Event()
 PAINT_SECONDS = 0.2  # with 0.1 the rest arrives before the browser has begun
@@ -51,6 +44,7 @@ class Page:
 
     view: View
     top: Any
+    examples: tuple[Example, ...] = ()
 
     @property
     def sides(self) -> list[Experiment]:
@@ -89,14 +83,15 @@ class Page:
         if formula:
             st.markdown(formula)
 
-    def try_this(self, ideas: Sequence[tuple[str, str, dict[str, str]]]) -> None:
-        """Buttons that set the experiment: (label, what to watch, the URL parameters that change)."""
+    def try_this(self) -> None:
+        """The page's examples as buttons that set the experiment."""
         st.subheader("Try this", anchor=False)
-        columns = st.columns(min(len(ideas), 3))
-        for place, (label, watch, change) in enumerate(ideas):
+        columns = st.columns(min(len(self.examples), 3))
+        for place, one in enumerate(self.examples):
             with columns[place % len(columns)]:
-                st.button(label, on_click=change_view, args=(self.view, change), key=f"try.{place}", width="stretch")
-                st.caption(watch)
+                press: dict[str, Any] = {"on_click": change_view, "args": (self.view, one.change)}
+                st.button(one.label, key=f"try.{place}", width="stretch", **press)
+                st.caption(one.watch)
 
 
 def open_page(name: str, question: str, intro: str = "") -> Page:
@@ -110,8 +105,8 @@ def open_page(name: str, question: str, intro: str = "") -> Page:
     view = sidebar.draw()
     write_url(view)
     with links:
-        for path, title in PAGES.items():
-            st.page_link(path, label=title, query_params=view.words())
+        for entry in registered():
+            st.page_link(entry.path, label=entry.title, query_params=view.words())
     with st.sidebar:
         model_card(view.experiment.model)
         with st.expander("Copy link"):
@@ -125,7 +120,7 @@ def open_page(name: str, question: str, intro: str = "") -> Page:
         messages.warning(plain(note))
     for problem in sidebar.problems:
         messages.warning(plain(problem))
-    page = Page(view, st.container())
+    page = Page(view, st.container(), next(entry.examples for entry in registered() if entry.title == name))
     let_settings_appear()
     return page
 
@@ -154,14 +149,14 @@ def link_to(view: View) -> str:
     return f"{(st.context.url or '').partition('?')[0]}?{urlencode(view.words())}"
 
 
-def change_view(view: View, change: dict[str, str]) -> None:
+def change_view(view: View, change: Mapping[str, str]) -> None:
     """Adopt the view with some of its URL parameters changed; None of the others is lost."""
     query = {name: word for name, word in view.words().items() if name not in dropped_by(change)}
     adopt(view_from_query({**query, **change})[0])
     st.session_state["chosen"] = True
 
 
-def dropped_by(change: dict[str, str]) -> set[str]:
+def dropped_by(change: Mapping[str, str]) -> set[str]:
     """A new policy on a side starts with the ordinary pattern, positions, storage and softmax."""
     sides = [name.removesuffix("policy") for name in change if name.endswith("policy")]
     return {side + kind for side in sides for kind in ("pattern", "positions", "storage", "softmax")}

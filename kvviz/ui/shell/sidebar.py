@@ -18,9 +18,9 @@ from kvviz.choices.storage import STORAGES
 from kvviz.knobs import Choice, describe_knobs, spell_value
 from kvviz.models import DEFAULT_MODEL, MODELS
 from kvviz.policies import POLICIES
-from kvviz.ui.memory.settings import MEMORY_LOOKS, memory_look
 from kvviz.ui.shell import runs
-from kvviz.ui.shell.state import HEAD, LAYER, LOOKS, PASTE, UPLOAD, View, kept, knob_key, setting
+from kvviz.ui.shell.settings import PASTE, UPLOAD, settings_of_pages
+from kvviz.ui.shell.state import MOST_PLACES, View, kept, knob_key, setting
 
 POSITION_WORDS = {"original": "original (as in the text)", "slot": "slot (rank in the cache)"}
 SEED_LIMIT = 2**31 - 1
@@ -52,9 +52,8 @@ class Sidebar:
             generate_tokens=setting("s.generate", 0),
             seed=seed,
         )
-        looks = {name: setting(name, getattr(View(), name)) for name in LOOKS if name not in ("layer", "head")}
-        looks |= {name: memory_look(name, looks[name]) for name in MEMORY_LOOKS}
-        return View(experiment, versus, layer, head, **looks)
+        own = tuple(page.from_widgets(setting) for page in settings_of_pages())
+        return View(experiment, versus, layer, head, setting("query", None), own)
 
     def text(self) -> Text:
         """A preset, a pasted text or an uploaded one; the last good text stays while the new one is not."""
@@ -176,8 +175,8 @@ class Sidebar:
 
     def place(self) -> tuple[int, int, int]:
         left, right = st.columns(2)
-        layer = self.whole(left, "Layer", "layer", LAYER, 0, 511)
-        head = self.whole(right, "Query head", "head", HEAD, 0, 511)
+        layer = self.whole(left, "Layer", "layer", View().layer, 0, MOST_PLACES)
+        head = self.whole(right, "Query head", "head", View().head, 0, MOST_PLACES)
         looks = {"help": SEED_WORDS, "on_change": seed_both_sides}
         return layer, head, self.whole(st, "Seed", "s.seed", View().experiment.seed, 0, SEED_LIMIT, **looks)
 

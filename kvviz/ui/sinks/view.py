@@ -9,7 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from kvviz.choices.linked_text import Text
-from kvviz.choices.texts import DEFAULT_TEXT, LONG_TEXT
+from kvviz.choices.texts import LONG_TEXT
 from kvviz.figures.attention import attention_map
 from kvviz.figures.tabular import csv_of
 from kvviz.measures.sinks import growth, mean_known, sink_share
@@ -23,26 +23,7 @@ from kvviz.ui.shell.words import plural, setup_words
 from kvviz.ui.sinks.ablation import Kept
 
 Floats = NDArray[np.floating]
-SINK_CHOICES = (1, 2, 4, 8)
 SENTENCES = 64
-IDEAS = (
-    (
-        "Take the sinks away",
-        "A window of 64 against the full cache: where the first tokens were, every other weight grows. Then read the "
-        "experiment board.",
-        {"text": DEFAULT_TEXT, "tokens": "256", "policy": "window:budget=64", "b_policy": "full"},
-    ),
-    (
-        "Let attention abstain",
-        "Softmax off by one under A: heads may give less than one in all, but this model never learnt to.",
-        {"policy": "full", "softmax": "off_by_one", "b_policy": "full"},
-    ),
-    (
-        "One sink is nearly enough",
-        "Count only token 0 as the sink: most of the mass is there already.",
-        {"policy": "streaming:budget=64,sinks=1", "b_policy": "streaming:budget=64,sinks=4", "sinks": "1"},
-    ),
-)
 
 
 def shares(run: Run, sinks: int) -> Floats:

@@ -8,7 +8,7 @@ import streamlit as st
 from kvviz.figures.series import binary_unit
 from kvviz.run.trace import Trace
 from kvviz.ui.shell.runs import Run
-from kvviz.ui.shell.state import View
+from kvviz.ui.shell.state import HEAD, LAYER, View
 from kvviz.ui.shell.words import plural, setup_words
 
 QUESTIONS = (
@@ -31,7 +31,7 @@ QUESTIONS = (
     (
         "pages/1_Attention.py",
         "Where does a late token look?",
-        {"policy": "full", "b_policy": "streaming:budget=64,sinks=4", "layer": "14", "head": "3"},
+        {"policy": "full", "b_policy": "streaming:budget=64,sinks=4", "layer": str(LAYER), "head": str(HEAD)},
     ),
     (
         "pages/1_Attention.py",
