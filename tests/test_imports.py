@@ -124,6 +124,10 @@ def test_only_ui_knows_streamlit_and_only_figures_and_ui_know_plotly() -> None:
     assert {path: found for path in outside if (found := uses(path, "plotly"))} == {}
 
 
+def test_what_decides_about_the_url_touches_neither_session_nor_url() -> None:
+    assert not uses(ROOT / "kvviz/ui/shell/reconcile.py", "streamlit", "kvviz")
+
+
 def test_figures_and_rooms_of_choices_know_no_transformers() -> None:
     below = [path for room in ("figures", "policies", "choices", "knobs", "text", "measures") for path in under(room)]
     assert {path: found for path in below if (found := uses(path, "transformers"))} == {}

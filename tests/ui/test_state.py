@@ -141,6 +141,19 @@ def test_an_old_address_does_not_undo_what_a_widget_just_changed(visit: tuple[Se
     assert session["s.tokens"] == 79
 
 
+def test_back_counts_after_a_button_that_set_the_widgets(visit: tuple[Session, Address]) -> None:
+    """Such a button says that this run is its own; the next run is not."""
+    session, address = visit
+    arrive(address, {"tokens": "77"})
+    state.adopt(View(Experiment(View().experiment.setup, tokens=78)))
+    session["chosen"] = True
+    arrive(address, {"tokens": "77"})
+    assert session["s.tokens"] == 78
+    state.write_url(View(Experiment(View().experiment.setup, tokens=78)))
+    arrive(address, {"tokens": "77"})
+    assert session["s.tokens"] == 77
+
+
 def test_a_bare_first_address_stays_bare(visit: tuple[Session, Address]) -> None:
     _, address = visit
     arrive(address, {})

@@ -1,8 +1,6 @@
 """The settings of a page: plain words in the URL, widget values in the session, and one View made of them.
 
-The URL is written by hand: Streamlit's own binding pushes several history entries a page change and Back then resets
-everything. A URL that this session did not write itself (a link, Back, Forward) is adopted; an empty one, as after a
-reload of a bare page, leaves the session as it is.
+``reconcile`` decides whether the URL or the session counts; here the session and the URL are read and written.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ from kvviz.knobs import Choice, spell_value
 from kvviz.models import DEFAULT_MODEL, ModelError, check_name
 from kvviz.policies.streaming import Streaming
 from kvviz.ui.shell import runs
+from kvviz.ui.shell.reconcile import Action, Situation, address_of, reconcile
 from kvviz.ui.shell.settings import (
     PASTE,
     PageSettings,
@@ -136,50 +135,64 @@ def kept_setting(page: type[PageSettings], name: str) -> dict[str, Any]:
 
 
 def take_url(page: str) -> None:
-    """Adopt the page's URL if this session did not write it; the sentences about bad values are kept for the page."""
-    query = dict(st.query_params)
-    is_new = "settings" not in st.session_state
-    st.session_state.setdefault("settings", {})
-    st.session_state.setdefault("good", {})
-    is_other_page = st.session_state.get("page") != page
-    st.session_state["page"] = page
-    # a bare URL on the same page is Back to the very first picture; on another page it says nothing
-    is_bare = not query and (is_other_page or not st.session_state.get("written"))
-    if is_new or (query != st.session_state["written"] and not is_bare and not was_changed_here()):
-        view, notes = view_from_query(query)
+    """Follow the page's URL or keep the settings; sentences about bad values are kept for the page."""
+    session = st.session_state
+    decision = reconcile(situation(page))
+    session.setdefault("settings", {})
+    session.setdefault("good", {})
+    session.update({"page": page, "written": decision.written})
+    if decision.action is Action.ADOPT:
+        view, notes = view_from_query(decision.written)
         adopt(view)
-        st.session_state.update({"link_notes": notes, "written": query})
-        ask_for_text(query.get("text", ""), view, notes)
-    elif is_other_page:
-        st.session_state.update(st.session_state["settings"])  # the other page's widgets are new ones to Streamlit
+        ask_for_text(decision.missing_text, notes)
+        session["link_notes"] = notes
+    elif decision.action is Action.RESTORE:
+        session.update(session["settings"])
 
 
-def ask_for_text(word: str, view: View, notes: list[str]) -> None:
-    """Where a link's text is known by its hash alone, open the field to paste it, which goes on asking."""
-    is_missing = word.startswith("sha256:") and view.experiment.text.spell() != word
-    st.session_state["asked_word"] = word
-    st.session_state["asked"] = next(note for note in notes if "paste or upload" in note) if is_missing else ""
-    if is_missing:
-        notes.remove(st.session_state["asked"])  # the field says it
-        st.session_state["s.text"] = st.session_state["settings"]["s.text"] = PASTE
-        st.session_state["s.paste"] = st.session_state["settings"]["s.paste"] = ""
+def situation(page: str) -> Situation:
+    """What the browser sent, and what this session knows."""
+    session = st.session_state
+    return Situation(
+        query=dict(st.query_params),
+        written=session.get("written"),
+        is_other_page=session.get("page") != page,
+        is_changed_here=was_changed_here(),
+        known_texts=runs.known_texts,
+    )
 
 
 def was_changed_here() -> bool:
-    """Whether this run comes from a widget: then the URL the browser sent may simply be older than our last one."""
-    settings = st.session_state["settings"]
-    return st.session_state.pop("chosen", False) or any(
+    """Whether this run comes from a widget, or from a button that set the widgets."""
+    was_chosen = st.session_state.pop("chosen", False)
+    settings = st.session_state.get("settings", {})
+    return was_chosen or any(
         key in st.session_state and st.session_state[key] != value for key, value in settings.items()
     )
 
 
+def ask_for_text(word: str, notes: list[str]) -> None:
+    """Where a link's text is known by its hash alone, open the field to paste it, which goes on asking."""
+    session = st.session_state
+    session.update({"asked_word": word, "asked": ""})
+    if word:
+        session["asked"] = next(note for note in notes if "paste or upload" in note)
+        notes.remove(session["asked"])  # the field says it
+        session["s.text"] = session["settings"]["s.text"] = PASTE
+        session["s.paste"] = session["settings"]["s.paste"] = ""
+
+
 def write_url(view: View) -> None:
     """Put the view into the address bar, which makes one history entry: Back undoes one change."""
-    query, shown = view.words(), dict(st.query_params)
-    if st.session_state.get("asked") and setting("s.text", "") == PASTE and not setting("s.paste", ""):
-        query["text"] = st.session_state["asked_word"]  # until it is pasted, the link goes on naming it
-    is_first_picture = replace(view, experiment=replace(view.experiment, dtype=None)) == View()
-    if shown != query and (shown or not is_first_picture):
-        st.query_params.from_dict(query)
-        shown = query
-    st.session_state["written"] = shown
+    shown = dict(st.query_params)
+    is_unanswered = setting("s.text", "") == PASTE and not setting("s.paste", "")
+    missing = st.session_state.get("asked_word", "") if is_unanswered else ""
+    address = address_of(view.words(), shown, is_ordinary=is_ordinary(view), missing_text=missing)
+    if address != shown:
+        st.query_params.from_dict(address)
+    st.session_state["written"] = address
+
+
+def is_ordinary(view: View) -> bool:
+    """Whether it is what a bare address shows."""
+    return replace(view, experiment=replace(view.experiment, dtype=None)) == View()
