@@ -23,6 +23,7 @@ from kvviz.policies.window import Window
 from kvviz.ui.attention.settings import MEASURES, SCALES, AttentionSettings
 from kvviz.ui.memory.settings import MemorySettings
 from kvviz.ui.receptive_field.settings import MEASURED, ReachSettings
+from kvviz.ui.shell import address as address_bar
 from kvviz.ui.shell import state
 from kvviz.ui.shell.settings import PASTE
 from kvviz.ui.shell.state import View, view_from_query
@@ -119,14 +120,14 @@ def visit(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Session, Address]]:
 
 def arrive(address: Address, query: dict[str, str]) -> None:
     address.from_dict(query)
-    state.take_url("Cache")
+    address_bar.take_url("Cache")
 
 
 def test_a_link_is_adopted_and_a_change_of_address_too(visit: tuple[Session, Address]) -> None:
     session, address = visit
     arrive(address, {"tokens": "77"})
     assert session["settings"]["s.tokens"] == 77 == session["s.tokens"]
-    state.write_url(View(Experiment(View().experiment.setup, tokens=77)))
+    address_bar.write_url(View(Experiment(View().experiment.setup, tokens=77)))
     arrive(address, {"tokens": "50"})  # Back, or another link
     assert session["s.tokens"] == 50
 
@@ -149,7 +150,7 @@ def test_back_counts_after_a_button_that_set_the_widgets(visit: tuple[Session, A
     session["chosen"] = True
     arrive(address, {"tokens": "77"})
     assert session["s.tokens"] == 78
-    state.write_url(View(Experiment(View().experiment.setup, tokens=78)))
+    address_bar.write_url(View(Experiment(View().experiment.setup, tokens=78)))
     arrive(address, {"tokens": "77"})
     assert session["s.tokens"] == 77
 
@@ -157,7 +158,7 @@ def test_back_counts_after_a_button_that_set_the_widgets(visit: tuple[Session, A
 def test_a_bare_first_address_stays_bare(visit: tuple[Session, Address]) -> None:
     _, address = visit
     arrive(address, {})
-    state.write_url(View(Experiment(View().experiment.setup, dtype="float32")))
+    address_bar.write_url(View(Experiment(View().experiment.setup, dtype="float32")))
     assert address == {}
 
 

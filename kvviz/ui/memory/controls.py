@@ -26,8 +26,8 @@ from kvviz.ui.memory.settings import (
     MemorySettings,
     fits_a_link,
 )
+from kvviz.ui.shell.number_fields import whole_number
 from kvviz.ui.shell.settings import PASTE, UPLOAD, link_of
-from kvviz.ui.shell.sidebar import whole_number
 from kvviz.ui.shell.state import View, kept_setting, setting
 from kvviz.ui.shell.words import choice_words, plain
 

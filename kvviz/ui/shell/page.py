@@ -16,12 +16,15 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from kvviz.choices.experiment import Experiment
+from kvviz.choices.setup import SETUP_PARSERS
 from kvviz.figures.tabular import figure_csv
 from kvviz.ui.shell import runs, waiting
+from kvviz.ui.shell.address import take_url, write_url
+from kvviz.ui.shell.model_card import model_card
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.settings import Example, registered
-from kvviz.ui.shell.sidebar import Sidebar, model_card
-from kvviz.ui.shell.state import View, adopt, take_url, view_from_query, write_url
+from kvviz.ui.shell.sidebar import Sidebar
+from kvviz.ui.shell.state import View, adopt, view_from_query
 from kvviz.ui.shell.words import plain
 
 PROSE = Path(__file__).parents[2] / "text" / "en"
@@ -159,7 +162,7 @@ def change_view(view: View, change: Mapping[str, str]) -> None:
 def dropped_by(change: Mapping[str, str]) -> set[str]:
     """A new policy on a side starts with the ordinary pattern, positions, storage and softmax."""
     sides = [name.removesuffix("policy") for name in change if name.endswith("policy")]
-    return {side + kind for side in sides for kind in ("pattern", "positions", "storage", "softmax")}
+    return {side + kind for side in sides for kind in SETUP_PARSERS if kind != "policy"}
 
 
 def show(fig: go.Figure, key: str, csv: Callable[[], str] | None = None) -> None:

@@ -1,7 +1,4 @@
-"""The settings of a page: plain words in the URL, widget values in the session, and one View made of them.
-
-``reconcile`` decides whether the URL or the session counts; here the session and the URL are read and written.
-"""
+"""The settings of a page: plain words in a URL, widget values in the session, and one View made of them."""
 
 from __future__ import annotations
 
@@ -12,13 +9,12 @@ from typing import Any
 import streamlit as st
 
 from kvviz.choices.experiment import TOKENS_LIMIT, Experiment
-from kvviz.choices.setup import Setup, setup_from_query, setup_query
+from kvviz.choices.setup import SETUP_PARSERS, Setup, setup_from_query, setup_query
 from kvviz.choices.words import number_parser
 from kvviz.knobs import Choice, spell_value
 from kvviz.models import DEFAULT_MODEL, ModelError, check_name
 from kvviz.policies.streaming import Streaming
 from kvviz.ui.shell import runs
-from kvviz.ui.shell.reconcile import Action, Situation, address_of, reconcile
 from kvviz.ui.shell.settings import (
     PASTE,
     PageSettings,
@@ -76,6 +72,11 @@ def view_from_query(query: Mapping[str, str]) -> tuple[View, list[str]]:
     return View(replace(experiment, dtype=None), setup_from_query(query, notes, "b_"), **looks, own=own), notes
 
 
+def is_ordinary(view: View) -> bool:
+    """Whether it is what a bare address shows."""
+    return replace(view, experiment=replace(view.experiment, dtype=None)) == View()
+
+
 def adopt(view: View) -> None:
     """Set every widget to what the view says; must run before the widgets are drawn, or in a callback."""
     values = widget_values(view)
@@ -96,12 +97,17 @@ def widget_values(view: View) -> dict[str, Any]:
         **({} if experiment.text.preset else {"s.paste": experiment.text.content}),
     }
     for side, setup in (("a", experiment.setup), ("b", view.versus)):
-        for kind in ("policy", "pattern", "storage"):
-            choice: Choice = getattr(setup, kind)
-            values[f"{side}.{kind}"] = choice.name()
-            values |= {knob_key(side, kind, f.name): shown(getattr(choice, f.name)) for f in fields(choice)}
-        values |= {f"{side}.positions": setup.positions, f"{side}.softmax": setup.softmax}
+        for kind in SETUP_PARSERS:
+            values |= choice_values(side, kind, getattr(setup, kind))
     return values
+
+
+def choice_values(side: str, kind: str, chosen: Choice | str) -> dict[str, Any]:
+    """The menu of one of the five choices, and its knobs where it has some."""
+    if isinstance(chosen, str):
+        return {f"{side}.{kind}": chosen}
+    knobs = {knob_key(side, kind, f.name): shown(getattr(chosen, f.name)) for f in fields(chosen)}
+    return {f"{side}.{kind}": chosen.name(), **knobs}
 
 
 def shown(value: Any) -> Any:
@@ -132,67 +138,3 @@ def kept_setting(page: type[PageSettings], name: str) -> dict[str, Any]:
     """``kept`` for a page's own setting, by the name of its field."""
     link = link_of(page, name)
     return kept(link.word, link.default)
-
-
-def take_url(page: str) -> None:
-    """Follow the page's URL or keep the settings; sentences about bad values are kept for the page."""
-    session = st.session_state
-    decision = reconcile(situation(page))
-    session.setdefault("settings", {})
-    session.setdefault("good", {})
-    session.update({"page": page, "written": decision.written})
-    if decision.action is Action.ADOPT:
-        view, notes = view_from_query(decision.written)
-        adopt(view)
-        ask_for_text(decision.missing_text, notes)
-        session["link_notes"] = notes
-    elif decision.action is Action.RESTORE:
-        session.update(session["settings"])
-
-
-def situation(page: str) -> Situation:
-    """What the browser sent, and what this session knows."""
-    session = st.session_state
-    return Situation(
-        query=dict(st.query_params),
-        written=session.get("written"),
-        is_other_page=session.get("page") != page,
-        is_changed_here=was_changed_here(),
-        known_texts=runs.known_texts,
-    )
-
-
-def was_changed_here() -> bool:
-    """Whether this run comes from a widget, or from a button that set the widgets."""
-    was_chosen = st.session_state.pop("chosen", False)
-    settings = st.session_state.get("settings", {})
-    return was_chosen or any(
-        key in st.session_state and st.session_state[key] != value for key, value in settings.items()
-    )
-
-
-def ask_for_text(word: str, notes: list[str]) -> None:
-    """Where a link's text is known by its hash alone, open the field to paste it, which goes on asking."""
-    session = st.session_state
-    session.update({"asked_word": word, "asked": ""})
-    if word:
-        session["asked"] = next(note for note in notes if "paste or upload" in note)
-        notes.remove(session["asked"])  # the field says it
-        session["s.text"] = session["settings"]["s.text"] = PASTE
-        session["s.paste"] = session["settings"]["s.paste"] = ""
-
-
-def write_url(view: View) -> None:
-    """Put the view into the address bar, which makes one history entry: Back undoes one change."""
-    shown = dict(st.query_params)
-    is_unanswered = setting("s.text", "") == PASTE and not setting("s.paste", "")
-    missing = st.session_state.get("asked_word", "") if is_unanswered else ""
-    address = address_of(view.words(), shown, is_ordinary=is_ordinary(view), missing_text=missing)
-    if address != shown:
-        st.query_params.from_dict(address)
-    st.session_state["written"] = address
-
-
-def is_ordinary(view: View) -> bool:
-    """Whether it is what a bare address shows."""
-    return replace(view, experiment=replace(view.experiment, dtype=None)) == View()
