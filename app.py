@@ -1,4 +1,4 @@
-"""The landing page: what this is, a live picture made by the model, and where to go."""
+"""The landing page: what this is, a live figure made by the model, and where to go."""
 
 import streamlit as st
 
@@ -24,7 +24,7 @@ figure = drawn(
     title=f"{side_words('A', a.trace.setup)} · layer {layer}, KV head {head}",
 )
 show(figure, "start", cache_view.lifetimes_csv(a, layer))
-for column, (name, value, beside) in zip(st.columns(3), start_view.cards(a, b), strict=True):
-    column.metric(name, value, beside, delta_color="off", delta_arrow="off", border=True)
+for column, (name, value, beside, said) in zip(st.columns(3), start_view.cards(a, b), strict=True):
+    column.metric(name, value, beside, delta_color="off", delta_arrow="off", border=True, help=said)
 st.subheader("Questions to begin with", anchor=False)
 start_view.questions(page.view)

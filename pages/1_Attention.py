@@ -13,6 +13,7 @@ from kvviz.ui.components.layer_head_picker import layer_head_picker
 from kvviz.ui.components.token_strip import token_strip
 from kvviz.ui.pages import open_page
 from kvviz.ui.shell.drawn import drawn
+from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.page import show
 from kvviz.ui.shell.words import COUNTS_FROM_ONE, side_words
 
@@ -54,7 +55,7 @@ with left:
 with right:
     looks = {"title": f"A − B, {place}", "limit": look.CELLS, "sinks": 4 if scale == "no_sinks" else 0}
     show(drawn(difference_map, maps[0], maps[1], a.labels, **looks), "difference")
-    st.subheader("One query over the text", anchor=False)
+    st.subheader("One query over the text", anchor=False, help=meaning("query"))
     st.caption(look.query_words(a, layer, head, query))
     st.session_state["strip"] = query
     token_strip(

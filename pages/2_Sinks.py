@@ -11,6 +11,7 @@ from kvviz.ui.components.layer_head_picker import layer_head_picker
 from kvviz.ui.pages import open_page
 from kvviz.ui.shell import waiting
 from kvviz.ui.shell.drawn import drawn
+from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.page import download, show
 from kvviz.ui.shell.words import side_words
 from kvviz.ui.sinks import ablation as board_view
@@ -48,18 +49,18 @@ with right:
     show(drawn(series_lines, lines, title="Share of the softmax denominator by layer", **looks), "denominator")
 st.markdown(" ".join(look.denominator_words(run, sinks, side) for side, run in sides))
 
-st.subheader("The experiment board", anchor=False)
+st.subheader("Sink ablation", anchor=False, help=meaning("ablation", "loss"))
 board_place, board_slot = st.container(), st.empty()
-st.subheader("Many short sentences", anchor=False)
+st.subheader("Attention averaged over many short sentences", anchor=False)
 sentences_place, sentences_slot = st.container(), st.empty()
 
-st.subheader("Keys and values of the sinks", anchor=False)
+st.subheader("Key and value norms", anchor=False, help=meaning("norm"))
 st.markdown(look.norm_words(a, layer, kv_head, sinks))
 for column, name, norms in zip(st.columns(2), ("keys", "values"), (a.trace.key_norm, a.trace.value_norm), strict=True):
     with column:
-        lines = [(f"length of {name}", "a", norms[layer, kv_head])]
-        title = f"Length of {name}, layer {layer}, KV head {kv_head}"
-        looks = {"y_title": "length (Euclidean norm)", "x_title": "token (position)", "count_from": a.count_from}
+        lines = [(f"norm of {name}", "a", norms[layer, kv_head])]
+        title = f"Norm of {name}, layer {layer}, KV head {kv_head}"
+        looks = {"y_title": "Euclidean norm", "x_title": "token (position)", "count_from": a.count_from}
         show(drawn(series_lines, lines, title=title, **looks), f"norms-{name}")
 
 page.lesson("sinks")

@@ -162,7 +162,7 @@ def test_a_run_can_be_cancelled_and_started_again(server: str, open_page: Open) 
     assert page.locator("[data-testid=stPlotlyChart] .main-svg").count() > 0  # the old figures, greyed
     page.get_by_role("button", name="Cancel").click()
     settle(page)
-    expect(page.get_by_text("This run was stopped. The picture shows the settings before.")).to_be_visible()
+    expect(page.get_by_text("This run was stopped. The figures still show the previous settings.")).to_be_visible()
     assert picture(page) == before and "tokens=2040" in page.url
     page.get_by_role("radio", name="B", exact=True).click()  # another control: the stopped run must not start again
     settle(page)

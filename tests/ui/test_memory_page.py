@@ -154,7 +154,7 @@ def test_a_hostile_config_is_one_sentence(config: str) -> None:
     at.selectbox(key="mem_model").select(PASTE)
     checked(at).text_area(key="mem_config").input(config)
     checked(at)
-    assert len(at.error) == 1 and "The last model is shown." in said(at) and numbers(at) == before
+    assert len(at.error) == 1 and "The previous model is shown." in said(at) and numbers(at) == before
 
 
 def test_a_model_without_a_cache_of_its_own_has_its_page(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_the_formula_and_the_tables_are_there() -> None:
         ("Llama-3.1-8B", "GQA: 8 KV heads for 32 query heads, a ratio of 8/32 set in training."),
         ("falcon-7b", "MQA: 1 KV head for 71 query heads"),
         ("Llama-2-7b-hf", "MHA: 32 KV heads for 32 query heads"),
-        ("DeepSeek-V3", "MLA: 512 + 64 = 576 numbers a token and layer"),
+        ("DeepSeek-V3", "MLA: 512 + 64 = 576 numbers per token and layer"),
     ],
 )
 def test_the_ratio_of_heads_is_said(model: str, words: str) -> None:

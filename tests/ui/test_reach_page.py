@@ -29,7 +29,7 @@ def test_the_sources_relay_4_6_8() -> None:
     at = opened(PAGE, **RELAY)
     assert "Through 2 layers (0–1) token 8 ‘␣eight’ can depend on 5 positions (its own included)" in headline(at)
     assert "4 ‘␣four’ —layer 0→ 6 ‘␣six’ —layer 1→ 8 ‘␣eight’" in words(at)
-    assert "2 · (3 − 1) + 1 = 5; the sources round to L · w = 2 · 3 = 6" in words(at)
+    assert "2 · (3 − 1) + 1 = 5; papers round to L · w = 2 · 3 = 6" in words(at)
     assert "FFN and residual exactly none" in words(at)
     assert sorted(names(at)) == ["cone", "depths", "distance", "parts"]
 
@@ -67,7 +67,7 @@ def test_it_shows_figures_whatever_the_link(query: dict[str, str]) -> None:
     if query.get("pattern", "").startswith("layered"):
         assert "Layers 2, 5, 8" in words(at)
     if "storage" in query:
-        assert "rounding to a code has no slope" in said(at)
+        assert "rounding has no gradient" in said(at)
 
 
 def test_a_repeated_setting_computes_nothing_and_rollout_is_at_hand() -> None:

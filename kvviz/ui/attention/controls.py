@@ -7,20 +7,22 @@ from typing import Any
 import streamlit as st
 
 from kvviz.ui.attention.settings import AVERAGES, MEASURES, SCALES, AttentionSettings
+from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.state import kept_setting
 
 
 def map_menus() -> tuple[str, str]:
     """How the maps are coloured, and whether they are of one head or of its layer."""
     left, right = st.columns(2)
-    scale = left.segmented_control("Colours", list(SCALES), required=True, **menu("scale", SCALES))
+    scale = left.segmented_control("Colour scale", list(SCALES), required=True, **menu("scale", SCALES))
     average = right.segmented_control("Map of", list(AVERAGES), required=True, **menu("average", AVERAGES))
     return str(scale), str(average)
 
 
 def measure_menu() -> str:
     """What the overview of layers and heads shows."""
-    return str(st.selectbox("Choose a layer and head by", list(MEASURES), **menu("measure", MEASURES)))
+    looks = {"help": meaning(*(name.replace("_", " ") for name in MEASURES)), **menu("measure", MEASURES)}
+    return str(st.selectbox("Choose a layer and head by", list(MEASURES), **looks))
 
 
 def menu(name: str, words: dict[str, str]) -> dict[str, Any]:

@@ -48,9 +48,7 @@ def query_of(view: View, run: Run) -> int:
 def headline(run: Run, weights: Floats, layer: int, head: int | None, query: int) -> str:
     """Which key the chosen query looks at most, and how much; ``weights`` (T,), head None = the mean over heads."""
     if not np.isfinite(weights).any():
-        return (
-            f"Token {quoted(run, query)} was left out: re-computation reads a sample of the positions of a long text."
-        )
+        return f"Token {quoted(run, query)} was not computed: re-computation takes a sample of a long text's positions."
     key = int(np.nanargmax(weights))
     return (
         f"Token {quoted(run, query)} in layer {layer}, {'mean of all heads' if head is None else f'head {head}'}, "
@@ -86,12 +84,13 @@ def query_words(run: Run, layer: int, head: int, query: int) -> str:
 
 
 def row_sums(maps: Sequence[Floats]) -> str:
-    """Whether rows sum to one: they must, unless the softmax may abstain."""
+    """Whether rows sum to one: they must, unless the softmax is off by one."""
     words = []
     for name, weights in zip("AB", maps, strict=True):
         sums = np.nansum(weights[np.isfinite(weights).any(axis=1)], axis=1)
         words.append(f"{name}: {sums.min():.4f} to {sums.max():.4f}")
-    return f"Row sums, smallest to largest. {' · '.join(words)}. Blank cells are not in the cache or not visible."
+    said = f"Smallest and largest row sum. {' · '.join(words)}."
+    return f"{said} Blank cells are keys that are not in the cache or hidden by the pattern."
 
 
 def overview(run: Run, measure: str) -> tuple[Floats, str]:

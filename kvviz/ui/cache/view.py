@@ -74,7 +74,7 @@ def steps_table(run: Run, layer: int, head: int) -> str:
     policy, first = run.trace.setup.policy, run.count_from
     budget = policy.budget if isinstance(policy, Rolling) else None
     lines = [
-        "| token read | cache before → after | left |" + (f" slot = token mod {budget} |" if budget else ""),
+        "| token read | cache before → after | evicted |" + (f" slot = token mod {budget} |" if budget else ""),
         "|--:|:--|--:|",
     ]
     lines[1] += "--:|" if budget else ""

@@ -60,7 +60,8 @@ class Chosen:
         """The same under a side's policy and storage, its words, and what they leave out."""
         storage, notes = setup.storage, doubts(setup.policy, setup.storage, self.shape)
         if isinstance(storage, Quantised) and any(group.kind in ("mla", "indexer") for group in self.shape.groups):
-            notes = [f"{storage.name()} needs keys and values; latent attention has neither and is counted as it is."]
+            name = storage.name()
+            notes = [f"{name} quantises keys and values; latent attention caches neither and is counted without it."]
             storage = Native()
         words = choice_words(setup.policy)
         if not isinstance(storage, Native):
@@ -79,13 +80,13 @@ def controls(view: View) -> Chosen:
     left, middle, right, last = st.columns(4)
     names = {OWN: f"as the model ({shape.dtype})"}
     look: dict[str, Any] = {"format_func": lambda word: names.get(word, word)}
-    dtype = left.selectbox("Numbers of the cache", DTYPES, **look, **kept_setting(MemorySettings, "dtype"))
+    dtype = left.selectbox("Number format of the cache", DTYPES, **look, **kept_setting(MemorySettings, "dtype"))
     setting("mem_dtype", dtype)
     room = number(middle, "Memory of one GPU (GiB)", "room", MOST_ROOM)
     gpus = number(right, "GPUs that share the heads", "gpus", MOST_BATCH)
     hint: dict[str, Any] = {
         "placeholder": f"{(shape.parameters or 0) // 10**6:,}",
-        "help": "Their bytes stand beside the cache.",
+        "help": "The weights need memory too: parameters × bytes of a number.",
     }
     million = whole_number(last, "Parameters (million)", "mem_parameters", None, 0, MOST_PARAMETERS, **hint)
     if million is not None:
@@ -111,7 +112,7 @@ def shared(shape: Shape, gpus: int) -> Shape:
     try:
         return shape.on_each_of(gpus)
     except ValueError as error:
-        st.error(f"{error} One GPU is counted.")
+        st.error(f"{error} The bytes are those on one GPU.")
         return shape
 
 
@@ -130,7 +131,7 @@ def chosen_shape() -> Shape:
         st.text_area("The model's config.json", **look, **kept_setting(MemorySettings, "config"))
     config = setting("mem_config", "")
     if not config:
-        st.info("Paste or upload the config.json of any model; until then the last one is shown.")
+        st.info("Paste or upload the config.json of any model; until then the previous model is shown.")
         return last_shape()
     if not fits_a_link(config):
         st.caption("This config is too long to travel in the link; whoever opens it is asked for a config.")
@@ -159,7 +160,7 @@ def good_shape(make: Callable[[str], Shape], word: str) -> Shape:
     try:
         shape = make(word)
     except ValueError as error:
-        st.error(plain(f"{error} The last model is shown."))
+        st.error(plain(f"{error} The previous model is shown."))
         return last_shape()
     st.session_state["good"]["mem_shape"] = shape
     return shape

@@ -10,7 +10,7 @@ LLAMA_3 = {**PLAIN, "mem_model": "meta-llama/Meta-Llama-3-8B", "mem_tokens": "40
 EXAMPLES = (
     Example(
         "4,096 tokens × 4 KiB in one layer",
-        "16 MiB; with 32 sinks + 480 recent = 512 tokens 2 MiB: one eighth.",
+        "16 MiB in full; with 32 sinks + 480 recent = 512 tokens it is 2 MiB: one eighth.",
         {
             **PLAIN,
             "mem_model": "example/one-layer-of-4-KiB",
@@ -36,7 +36,7 @@ EXAMPLES = (
     ),
     Example(
         "Latent attention",
-        "DeepSeek-V3 keeps 512 + 64 numbers a token and layer; ordinary heads would keep 2 × 128 × 128.",
+        "DeepSeek-V3 keeps 512 + 64 numbers per token and layer; one KV head per query head would be 2 × 128 × 128.",
         {**PLAIN, **FULL, "mem_model": "deepseek-ai/DeepSeek-V3", "mem_tokens": "131072"},
     ),
     Example(

@@ -1,4 +1,4 @@
-"""The Memory page's tables: how many fit, what engines set aside, other ways to store; and its worked examples."""
+"""The Memory page's tables: how many fit, what engines set aside, other ways to store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def head_words(chosen: Chosen) -> str:
     ordinary = 2 * shape.query_heads * shape.head_width
     if group.kind == "mla":
         sizes = f"{group.key_width - group.rope} + {group.rope} = {group.key_width} numbers"
-        return f"MLA: {sizes} a token and layer (the RoPE part apart), where multi-head attention keeps {ordinary:,}."
+        return (
+            f"MLA: {sizes} per token and layer (the last {group.rope} carry RoPE); multi-head attention keeps "
+            f"{ordinary:,}."
+        )
     name = {1: "MQA", shape.query_heads: "MHA"}.get(group.kv_heads, "GQA")
     heads = f"{plural(group.kv_heads, 'KV head')} for {plural(shape.query_heads, 'query head')}"
     return f"{name}: {heads}, a ratio of {group.kv_heads}/{shape.query_heads} set in training."
@@ -40,7 +43,7 @@ def fit_words(chosen: Chosen) -> str:
     """The room that is left beside the weights."""
     room = chosen.room_bytes - chosen.weights_bytes
     if not chosen.weights_bytes:
-        return f"Into {both(chosen.room_bytes)} fit (the weights are not known: give the number of parameters):"
+        return f"These fit into {both(chosen.room_bytes)} (the weights are not known: give the number of parameters):"
     if room <= 0:
         return (
             f"The weights alone take {both(chosen.weights_bytes)}, more than {both(chosen.room_bytes)}: nothing fits."
@@ -70,7 +73,7 @@ def count(number: int | None) -> str:
 
 def engines_table(chosen: Chosen) -> str:
     """Payload beside what engines set aside when everything is kept."""
-    table = ["| set aside for it | GiB | GB |", "|:--|--:|--:|"]
+    table = ["| counted by | GiB | GB |", "|:--|--:|--:|"]
     totals = {"payload: what the tensors hold": bytes_of(chosen.shape, chosen.whole)}
     totals |= {engine.title: engine.bytes(chosen.shape, chosen.whole) for engine in ENGINES.values()}
     table += [f"| {title} | {units(total)} |" for title, total in totals.items()]
@@ -88,7 +91,7 @@ def units(total: int) -> str:
 
 def storages_table(chosen: Chosen) -> str:
     """The same entries stored otherwise, scales included."""
-    lines = ["| stored as | GiB | GB |", "|:--|--:|--:|"]
+    lines = ["| storage | GiB | GB |", "|:--|--:|--:|"]
     asks = {f"native, {chosen.dtype}": chosen.whole, "float8, one byte": replace(chosen.whole, dtype="float8")}
     names = ("q8_0", "q4_0", "int8", "int4", "int2")
     asks |= {ALL_STORAGES[name]().title: replace(chosen.whole, storage=ALL_STORAGES[name]()) for name in names}
@@ -96,7 +99,7 @@ def storages_table(chosen: Chosen) -> str:
         try:
             total = bytes_of(chosen.shape, ask)
         except ValueError:
-            lines.append(f"| {title} | not defined for a latent | |")
+            lines.append(f"| {title} | not defined for MLA | |")
             continue
         lines.append(f"| {title} | {units(total)} |")
     return "\n".join(lines)

@@ -57,7 +57,7 @@ class Page:
     def runs(self, *, maps: bool = False) -> tuple[Run, Run]:
         """The runs of A and B, with the maps of all heads of the view's layer where asked; without runs the page ends.
 
-        After a run that was stopped or failed ``view`` becomes that of the picture shown instead.
+        After a run that was stopped or failed ``view`` becomes that of the figures shown instead.
         """
         notes, slot = st.container(), st.empty()
         self.view, (a, b) = waiting.runs_or_last(self.view, self.sides, maps, slot)
@@ -114,7 +114,7 @@ def open_page(name: str, question: str, intro: str = "") -> Page:
         model_card(view.experiment.model)
         with st.expander("Copy link"):
             st.code(link_to(view), language=None, wrap_lines=True)
-            st.caption("The address bar holds the same: every setting, so that others see exactly this picture.")
+            st.caption("The same link is in the address bar. Every setting is in it, so others see the same figures.")
     st.title(question, anchor=False)
     if intro:
         st.markdown(intro)
@@ -173,7 +173,7 @@ def show(fig: go.Figure, key: str, csv: Callable[[], str] | None = None) -> None
 
 
 def download(key: str, csv: Callable[[], str]) -> None:
-    """A button for the numbers behind a picture, made when asked for."""
+    """A button for the numbers behind a figure, made when asked for."""
     looks: dict[str, Any] = {"type": "tertiary", "icon": ":material/download:", "key": f"{key}.csv"}
     st.download_button("Download as CSV", csv, file_name=f"kvviz-{key}.csv", mime="text/csv", **looks)
 

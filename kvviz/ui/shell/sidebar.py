@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -11,30 +11,19 @@ import streamlit as st
 from kvviz.choices import texts
 from kvviz.choices.experiment import TOKENS_LIMIT, Experiment
 from kvviz.choices.linked_text import Text
-from kvviz.choices.patterns import PATTERNS
 from kvviz.choices.setup import SETUP_PARSERS, Setup
-from kvviz.choices.storage import STORAGES
 from kvviz.knobs import Choice, describe_knobs, spell_value
 from kvviz.models import DEFAULT_MODEL
-from kvviz.policies import POLICIES
 from kvviz.ui.shell import runs
+from kvviz.ui.shell.glossary import knob_meaning, meaning
+from kvviz.ui.shell.menus import MENUS
 from kvviz.ui.shell.model_card import dtype_here
 from kvviz.ui.shell.number_fields import numbers_in, whole_number
 from kvviz.ui.shell.settings import PASTE, UPLOAD, settings_of_pages
 from kvviz.ui.shell.state import MOST_PLACES, View, kept, knob_key, setting
 
 SEED_LIMIT = 2**31 - 1
-SEED_WORDS = "One seed for all that is drawn by chance: changing it sets the seed of random eviction under A and B."
-POSITION_WORDS = {"original": "original (as in the text)", "slot": "slot (rank in the cache)"}
-SOFTMAX_WORDS = {"standard": "standard (sums to 1)", "off_by_one": "off by one (may abstain)"}
-# the five choices: what the menu is called, and what it offers (classes with knobs, or words)
-MENUS: dict[str, tuple[str, Mapping[str, Any]]] = {
-    "policy": ("Policy", POLICIES),
-    "pattern": ("Pattern: what may be seen", PATTERNS),
-    "positions": ("Positions of kept keys", POSITION_WORDS),
-    "storage": ("Storage", STORAGES),
-    "softmax": ("Softmax", SOFTMAX_WORDS),
-}
+SEED_WORDS = "The seed of every random choice; changing it also sets the seed of random eviction under A and B."
 
 
 @dataclass
@@ -107,15 +96,18 @@ class Sidebar:
     def fall_back(self, what: str, problem: str, otherwise: Any) -> Any:
         """Say what is wrong, and go on with what was right before."""
         st.error(problem)
-        self.problems.append(f"{problem} Until then the picture shows what was set before.")
+        self.problems.append(f"{problem} The figures still show the previous settings.")
         return st.session_state["good"].get(what, otherwise)
 
     def length(self) -> tuple[int, int | None]:
         left, right = st.columns(2)
-        tokens = self.whole(left, "Tokens", "s.tokens", View().experiment.tokens, 1, TOKENS_LIMIT, step=16)
-        prompt = self.whole(right, "Prompt ends after", "s.prompt", None, 1, TOKENS_LIMIT, placeholder="half")
+        tokens = self.whole(
+            left, "Tokens", "s.tokens", View().experiment.tokens, 1, TOKENS_LIMIT, step=16, help=meaning("token")
+        )
+        looks = {"placeholder": "half", "help": meaning("prompt")}
+        prompt = self.whole(right, "Prompt ends after", "s.prompt", None, 1, TOKENS_LIMIT, **looks)
         if prompt is not None and prompt > tokens:
-            problem = f"The prompt cannot end after {prompt} of {tokens} tokens; half of them is used."
+            problem = f"The prompt cannot end after {prompt} of {tokens} tokens; it ends after half of them instead."
             st.error(problem)
             self.problems.append(problem)
             prompt = None
@@ -147,23 +139,25 @@ class Sidebar:
         """A menu of words; or of classes, and one control for every knob of the chosen one."""
         key, offered, ordinary = f"{side}.{kind}", MENUS[kind][1], getattr(default, kind)
         if not isinstance(ordinary, Choice):
-            return self.menu(key, label, offered, offered.__getitem__, ordinary)
-        chosen = offered[self.menu(key, label, offered, lambda name: offered[name].title, ordinary.name())]
+            return self.menu(kind, key, label, offered.__getitem__, ordinary)
+        chosen = offered[self.menu(kind, key, label, lambda name: offered[name].title, ordinary.name())]
         fitted = {field.name for field in fields(chosen) if "fit" in field.metadata}
         rows = [row | ({"default": None} if row["name"] in fitted else {}) for row in describe_knobs(chosen)]
         return chosen(**{row["name"]: self.knob(side, kind, row) for row in rows})
 
-    def menu(self, key: str, label: str, names: Iterable[str], words: Callable[[str], str], ordinary: str) -> str:
-        return str(setting(key, st.selectbox(label, list(names), format_func=words, **kept(key, ordinary))))
+    def menu(self, kind: str, key: str, label: str, words: Callable[[str], str], ordinary: str) -> str:
+        names, looks = list(MENUS[kind][1]), {"help": meaning(kind), **kept(key, ordinary)}
+        return str(setting(key, st.selectbox(label, names, format_func=words, **looks)))
 
     def knob(self, side: str, kind: str, row: dict[str, Any]) -> Any:
         """A control made from what the knob says of itself."""
         key, label, default = knob_key(side, kind, row["name"]), f"{row['name']}: {row['label']}", row["default"]
+        looks: dict[str, Any] = {"help": knob_meaning(row["name"])}
         if choices := row.get("choices"):
             self.put_within(key, lambda word: word if word in choices else default)
             return setting(key, st.selectbox(label, choices, **kept(key, default)))
         if isinstance(default, tuple):
-            listed = setting(key, st.text_input(label, **kept(key, spell_value(default))))
+            listed = setting(key, st.text_input(label, **looks, **kept(key, spell_value(default))))
             return numbers_in(row["name"], listed)
         if isinstance(default, bool):
             return bool(setting(key, st.toggle(label, **kept(key, default))))
@@ -172,7 +166,7 @@ class Sidebar:
             default = setting(knob_key("a", kind, "budget"), default)  # equal budgets are the natural comparison
         self.put_within(key, lambda number: None if number is None else min(max(number, low), high))
         # a field and not a slider: on one that reaches a million nobody could aim at 4
-        return whole_number(st, label, key, default, low, high, placeholder="by the budget")
+        return whole_number(st, label, key, default, low, high, placeholder="by the budget", **looks)
 
     def put_within(self, key: str, moved: Callable[[Any], Any]) -> None:
         """Another choice may have allowed more under the same name."""
@@ -182,8 +176,10 @@ class Sidebar:
 
     def place(self) -> tuple[int, int, int]:
         left, right = st.columns(2)
-        layer = self.whole(left, "Layer", "layer", View().layer, 0, MOST_PLACES)
-        head = self.whole(right, "Query head", "head", View().head, 0, MOST_PLACES)
+        layer = self.whole(left, "Layer", "layer", View().layer, 0, MOST_PLACES, help=meaning("layer"))
+        head = self.whole(
+            right, "Query head", "head", View().head, 0, MOST_PLACES, help=meaning("query head", "KV head")
+        )
         looks = {"help": SEED_WORDS, "on_change": seed_both_sides}
         return layer, head, self.whole(st, "Seed", "s.seed", View().experiment.seed, 0, SEED_LIMIT, **looks)
 
