@@ -81,6 +81,17 @@ def test_back_undoes_one_change(server: str, open_page: Open) -> None:
     assert picture(page) == before
 
 
+def test_back_undoes_an_example(server: str, open_page: Open) -> None:
+    page = open_page(f"{server}/Cache?text=story&tokens=40&policy=window:budget=9")
+    before = picture(page)
+    page.get_by_role("button", name="A ring of 4 slots").click()
+    settle(page)
+    assert picture(page) != before
+    page.go_back()
+    settle(page)
+    assert picture(page) == before
+
+
 def test_the_toy_shows_the_sources_example_step_by_step(server: str, open_page: Open) -> None:
     page = open_page(f"{server}/Cache")
     page.get_by_role("button", name="A window of 4 slides over twelve words").click()

@@ -20,9 +20,11 @@ from kvviz.ui.shell.settings import (
     settings_of_pages,
 )
 from kvviz.ui.shell.state import View, view_from_query, widget_values
+from kvviz.ui.start.questions import QUESTIONS, Question
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = [(entry.title, example) for entry in PAGES for example in entry.examples]
+TITLES = {entry.title for entry in PAGES}
 
 
 @dataclass(frozen=True)
@@ -71,3 +73,8 @@ def test_an_example_is_a_link_that_holds(page: str, example: Example) -> None:
     assert view_from_query({**example.change, **again}) == (view, [])
     ordinary = View().words()
     assert any(written.get(name) != ordinary.get(name) for name in example.change), page
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=[question.label for question in QUESTIONS])
+def test_a_question_leads_to_a_page_and_its_link_holds(question: Question) -> None:
+    assert question.page in TITLES and view_from_query(question.change)[1] == []

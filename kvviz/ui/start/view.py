@@ -9,41 +9,10 @@ from kvviz.figures.series import binary_unit
 from kvviz.run.trace import Trace
 from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.runs import Run
-from kvviz.ui.shell.state import HEAD, LAYER, View
+from kvviz.ui.shell.settings import registered
+from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import plural, setup_words
-
-QUESTIONS = (
-    (
-        "pages/4_Cache.py",
-        "Which tokens does a sliding window evict?",
-        {"policy": "window:budget=64", "b_policy": "full"},
-    ),
-    (
-        "pages/4_Cache.py",
-        "What do four sinks change?",
-        {"policy": "streaming:budget=64,sinks=4", "b_policy": "window:budget=64"},
-    ),
-    (
-        "pages/4_Cache.py",
-        "How does a cache [4, 5, 6, 7] become [5, 6, 7, 8]?",
-        {"text": "toy", "tokens": "12", "policy": "window:budget=4", "b_policy": "full"},
-    ),
-    (
-        "pages/4_Cache.py",
-        "Where does the ring buffer put token i?",
-        {"text": "toy", "tokens": "12", "policy": "rolling:budget=4", "b_policy": "window:budget=4"},
-    ),
-    (
-        "pages/1_Attention.py",
-        "Which tokens does a late token attend to?",
-        {"policy": "full", "b_policy": "streaming:budget=64,sinks=4", "layer": str(LAYER), "head": str(HEAD)},
-    ),
-    (
-        "pages/1_Attention.py",
-        "What if attention weights may sum to less than 1?",
-        {"policy": "full", "softmax": "off_by_one", "b_policy": "full", "scale": "linear"},
-    ),
-)
+from kvviz.ui.start.questions import QUESTIONS
 
 
 def mean_loss(trace: Trace) -> float:
@@ -99,7 +68,8 @@ def cards(a: Run, b: Run) -> list[tuple[str, str, str, str]]:
 
 def questions(view: View) -> None:
     """Six links, each to a page with the settings that answer it."""
-    plain = View().words()
+    ordinary, paths = View().words(), {entry.title: entry.path for entry in registered()}
+    icon = ":material/arrow_forward:"
     for column, part in zip(st.columns(2), (QUESTIONS[::2], QUESTIONS[1::2]), strict=True):
-        for path, label, change in part:
-            column.page_link(path, label=label, icon=":material/arrow_forward:", query_params={**plain, **change})
+        for one in part:
+            column.page_link(paths[one.page], label=one.label, icon=icon, query_params={**ordinary, **one.change})
