@@ -160,7 +160,7 @@ def change_view(view: View, change: Mapping[str, str]) -> None:
 
 
 def dropped_by(change: Mapping[str, str]) -> set[str]:
-    """A new policy on a side starts with the ordinary pattern, positions, storage and softmax."""
+    """A new policy on a side starts with that side's other choices as the ordinary ones."""
     sides = [name.removesuffix("policy") for name in change if name.endswith("policy")]
     return {side + kind for side in sides for kind in SETUP_PARSERS if kind != "policy"}
 
