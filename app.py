@@ -1,11 +1,12 @@
-"""The landing page: what this is, a live picture made by the model, and where to go."""
+"""The landing page: what this is, a live figure made by the model, and where to go."""
 
 import streamlit as st
 
 from kvviz.figures.lifetimes import lifetimes
 from kvviz.ui.cache import view as cache_view
+from kvviz.ui.pages import open_page
 from kvviz.ui.shell.drawn import drawn
-from kvviz.ui.shell.page import open_page, prose, show
+from kvviz.ui.shell.page import prose, show
 from kvviz.ui.shell.words import side_words
 from kvviz.ui.start import view as start_view
 
@@ -23,7 +24,7 @@ figure = drawn(
     title=f"{side_words('A', a.trace.setup)} · layer {layer}, KV head {head}",
 )
 show(figure, "start", cache_view.lifetimes_csv(a, layer))
-for column, (name, value, beside) in zip(st.columns(3), start_view.cards(a, b), strict=True):
-    column.metric(name, value, beside, delta_color="off", delta_arrow="off", border=True)
+for column, (name, value, beside, said) in zip(st.columns(3), start_view.cards(a, b), strict=True):
+    column.metric(name, value, beside, delta_color="off", delta_arrow="off", border=True, help=said)
 st.subheader("Questions to begin with", anchor=False)
 start_view.questions(page.view)

@@ -7,24 +7,21 @@ from kvviz.figures.attention import attention_map, difference_map, visibility
 from kvviz.figures.scales import shared_top
 from kvviz.ui.attention import agreement, gallery
 from kvviz.ui.attention import view as look
+from kvviz.ui.attention.controls import map_menus, measure_menu
+from kvviz.ui.attention.settings import AttentionSettings
 from kvviz.ui.components.layer_head_picker import layer_head_picker
 from kvviz.ui.components.token_strip import token_strip
+from kvviz.ui.pages import open_page
 from kvviz.ui.shell.drawn import drawn
-from kvviz.ui.shell.page import open_page, show
-from kvviz.ui.shell.state import AVERAGES, SCALES, kept
+from kvviz.ui.shell.glossary import meaning
+from kvviz.ui.shell.page import show
 from kvviz.ui.shell.words import COUNTS_FROM_ONE, side_words
 
 page = open_page("Attention", "Where does it look?")
 a, b = page.runs(maps=True)
 layer, head = look.layer_and_head(page.view, a)
 query = look.query_of(page.view, a)
-left, right = st.columns(2)
-scale = left.segmented_control(
-    "Colours", SCALES, format_func=look.SCALE_WORDS.get, **kept("scale", "log"), required=True
-)
-average = right.segmented_control(
-    "Map of", AVERAGES, format_func=look.AVERAGE_WORDS.get, **kept("average", "head"), required=True
-)
+scale, average = map_menus()
 maps = [look.map_of(run, layer, head, average) for run in (a, b)]
 place = f"layer {layer}, {f'head {head}' if average == 'head' else 'mean of its heads'}"
 page.headline(look.headline(a, maps[0][query], layer, head if average == "head" else None, query))
@@ -50,16 +47,15 @@ if a.trace.tokens <= look.FEW_TOKENS:
 
 left, right = st.columns(2)
 with left:
-    measure = look.measure_menu()
     st.session_state["overview"] = (layer, head)
-    values, name = look.overview(a, measure)
+    values, name = look.overview(a, measure_menu())
     layer_head_picker(
         values, (layer, head), name=name, key="overview", kv_heads=a.trace.kv_heads, on_pick=look.choose_place
     )
 with right:
     looks = {"title": f"A − B, {place}", "limit": look.CELLS, "sinks": 4 if scale == "no_sinks" else 0}
     show(drawn(difference_map, maps[0], maps[1], a.labels, **looks), "difference")
-    st.subheader("One query over the text", anchor=False)
+    st.subheader("One query over the text", anchor=False, help=meaning("query"))
     st.caption(look.query_words(a, layer, head, query))
     st.session_state["strip"] = query
     token_strip(
@@ -72,7 +68,7 @@ with right:
         on_pick=look.choose_query,
     )
 
-agreement.draw(a, b, layer, head, query, page.view.top_k)
+agreement.draw(a, b, layer, head, query, page.view.of(AttentionSettings).top_k)
 gallery.draw()
 page.lesson("attention")
-page.try_this(look.IDEAS)
+page.try_this()

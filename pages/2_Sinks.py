@@ -8,20 +8,21 @@ from kvviz.measures.sinks import mean_known, sink_mass_along
 from kvviz.ui.attention import view as attention_view
 from kvviz.ui.cache import view as cache_view
 from kvviz.ui.components.layer_head_picker import layer_head_picker
+from kvviz.ui.pages import open_page
 from kvviz.ui.shell import waiting
 from kvviz.ui.shell.drawn import drawn
-from kvviz.ui.shell.page import download, open_page, show
-from kvviz.ui.shell.state import kept
+from kvviz.ui.shell.glossary import meaning
+from kvviz.ui.shell.page import download, show
 from kvviz.ui.shell.words import side_words
 from kvviz.ui.sinks import ablation as board_view
 from kvviz.ui.sinks import view as look
+from kvviz.ui.sinks.controls import sinks_menu
 
 page = open_page("Sinks", "Why the first token?")
 a, b = page.runs()
 layer, head = attention_view.layer_and_head(page.view, a)
 _, kv_head = cache_view.place(page.view, a)
-choices = sorted({*look.SINK_CHOICES, page.view.sinks})
-sinks = st.segmented_control("First tokens that count as sinks", choices, **kept("sinks", 4), required=True)
+sinks = sinks_menu(page.view)
 page.headline(look.headline(a, sinks))
 
 sides = [("A", a), ("B", b)]
@@ -48,22 +49,22 @@ with right:
     show(drawn(series_lines, lines, title="Share of the softmax denominator by layer", **looks), "denominator")
 st.markdown(" ".join(look.denominator_words(run, sinks, side) for side, run in sides))
 
-st.subheader("The experiment board", anchor=False)
+st.subheader("Sink ablation", anchor=False, help=meaning("ablation", "loss"))
 board_place, board_slot = st.container(), st.empty()
-st.subheader("Many short sentences", anchor=False)
+st.subheader("Attention averaged over many short sentences", anchor=False)
 sentences_place, sentences_slot = st.container(), st.empty()
 
-st.subheader("Keys and values of the sinks", anchor=False)
+st.subheader("Key and value norms", anchor=False, help=meaning("norm"))
 st.markdown(look.norm_words(a, layer, kv_head, sinks))
 for column, name, norms in zip(st.columns(2), ("keys", "values"), (a.trace.key_norm, a.trace.value_norm), strict=True):
     with column:
-        lines = [(f"length of {name}", "a", norms[layer, kv_head])]
-        title = f"Length of {name}, layer {layer}, KV head {kv_head}"
-        looks = {"y_title": "length (Euclidean norm)", "x_title": "token (position)", "count_from": a.count_from}
+        lines = [(f"norm of {name}", "a", norms[layer, kv_head])]
+        title = f"Norm of {name}, layer {layer}, KV head {kv_head}"
+        looks = {"y_title": "Euclidean norm", "x_title": "token (position)", "count_from": a.count_from}
         show(drawn(series_lines, lines, title=title, **looks), f"norms-{name}")
 
 page.lesson("sinks")
-page.try_this(look.IDEAS)
+page.try_this()
 
 if found := waiting.extra(*board_view.board_job(page.view, a, sinks), board_slot):
     with board_place:

@@ -3,15 +3,15 @@
 import streamlit as st
 
 from kvviz.figures.reach import cone_map, depth_map, distance_lines, parts_map
+from kvviz.ui.pages import open_page
 from kvviz.ui.receptive_field import view as look
 from kvviz.ui.receptive_field.bounds import bound_words, calculator
-from kvviz.ui.receptive_field.examples import IDEAS
+from kvviz.ui.receptive_field.controls import measured_by, query_field, source_field
 from kvviz.ui.receptive_field.runs import depths_job, pair_job
-from kvviz.ui.receptive_field.settings import MEASURED
 from kvviz.ui.shell import waiting
 from kvviz.ui.shell.drawn import drawn
-from kvviz.ui.shell.page import open_page, show
-from kvviz.ui.shell.state import kept
+from kvviz.ui.shell.glossary import meaning
+from kvviz.ui.shell.page import show
 from kvviz.ui.shell.words import COUNTS_FROM_ONE, plain, side_words
 
 page = open_page("Receptive field", "How far can it see?")
@@ -20,11 +20,9 @@ query, depth = look.place(page.view, a)
 token, passed = look.quoted(a, query), look.layers_words(depth)
 
 left, right = st.columns(2)
-look.query_field(left, a)
-look.source_field(right, a, query)
-measured = st.segmented_control(
-    "Measured by", MEASURED, format_func=look.MEASURED_WORDS.get, **kept("reach_by", "gradient"), required=True
-)
+query_field(left, a)
+source_field(right, a, query)
+measured = measured_by()
 left, right = st.columns(2)
 depths_place, depths_slot = left.container(), left.empty()
 pair = waiting.extra(*pair_job(page.view.experiment.model, a, b, query, depth), st.empty())
@@ -50,20 +48,20 @@ if pair:
         show(drawn(distance_lines, series, title=title), "distance", look.distance_csv(series))
         st.markdown(plain(look.distance_words(pair, depth)))
     with right:
-        title = f"The parts of layer {depth - 1}: from where token {token} takes"
+        title = f"The parts of layer {depth - 1}: which positions influence token {token}"
         show(drawn(parts_map, look.parts(seen), a.labels[: query + 1], title=title), "parts", look.parts_csv(a, seen))
         st.markdown(plain(look.parts_words(seen, depth)))
         st.caption(look.notes(a.trace.setup))
 
-st.subheader("Calculator", anchor=False)
+st.subheader("Calculator", anchor=False, help=meaning("receptive field", "dilation"))
 st.markdown(calculator())
 page.lesson("receptive_field")
-page.try_this(IDEAS)
+page.try_this()
 
 if every := waiting.extra(*depths_job(page.view.experiment.model, a, query, depth), depths_slot):
     with depths_place:
         found, depths = getattr(every.found, measured), every.found.depths
-        title = f"What token {token} depends on after each number of layers. {side_words('A', a.trace.setup)}"
+        title = f"What token {token} depends on, by the number of layers. {side_words('A', a.trace.setup)}"
         figure = drawn(depth_map, found, every.reach, depths, a.labels[: query + 1], title=title, mark=depth)
         show(figure, "depths", look.depths_csv(a, found, depths))
         st.caption(look.few_words(every, a))

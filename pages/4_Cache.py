@@ -8,8 +8,10 @@ from kvviz.ui.cache import layers as layers_view
 from kvviz.ui.cache import scores as scores_view
 from kvviz.ui.cache import view as look
 from kvviz.ui.components.step_player import step_player
+from kvviz.ui.pages import open_page
 from kvviz.ui.shell.drawn import drawn
-from kvviz.ui.shell.page import open_page, show
+from kvviz.ui.shell.glossary import meaning
+from kvviz.ui.shell.page import show
 from kvviz.ui.shell.words import COUNTS_FROM_ONE, side_words
 
 page = open_page("Cache", "What does it still hold?")
@@ -33,7 +35,7 @@ for column, (side, name, run) in zip(st.columns(2), sides, strict=True):
         show(figure, f"lifetimes-{side}", look.lifetimes_csv(run, layer))
 page.paint()
 
-st.subheader("Step by step", anchor=False)
+st.subheader("Step by step", anchor=False, help=meaning("step", "lifetime", "position", "slot"))
 which = st.segmented_control("Cache of", ["A", "B"], default="A", key="player.side", required=True)
 side, name, run = sides["AB".index(which)]
 policy = run.trace.setup.policy
@@ -74,4 +76,4 @@ layers_view.draw(sides)
 scores_view.draw(a, b, layer, head)
 
 page.lesson("cache")
-page.try_this(look.IDEAS)
+page.try_this()

@@ -6,7 +6,9 @@ from kvviz.ui.memory import tables
 from kvviz.ui.memory import view as look
 from kvviz.ui.memory.controls import controls
 from kvviz.ui.memory.panels import panels
-from kvviz.ui.shell.page import open_page, show
+from kvviz.ui.pages import open_page
+from kvviz.ui.shell.glossary import meaning
+from kvviz.ui.shell.page import show
 from kvviz.ui.shell.words import plain
 
 page = open_page("Memory", "What does it cost?")
@@ -30,14 +32,14 @@ for bill in found:
         for row in bill.account.rows:
             st.latex(look.latex(row))
 
-st.subheader("By group of layers", anchor=False)
+st.subheader("By group of layers", anchor=False, help=meaning("MHA, GQA, MQA, MLA"))
 st.markdown(look.groups_table(found))
 st.caption(f"{tables.head_words(chosen)} {tables.source_words(chosen)}")
-st.subheader("How many fit", anchor=False)
+st.subheader("How many tokens and sequences fit", anchor=False)
 st.markdown(tables.fit_words(chosen))
 st.markdown(tables.fit_table(chosen, found))
 
-st.subheader("Other right answers, with everything kept", anchor=False)
+st.subheader("What engines allocate, and other storage, with everything kept", anchor=False, help=meaning("payload"))
 left, right = st.columns(2)
 left.markdown(tables.engines_table(chosen))
 left.caption(tables.engine_rules())
@@ -45,4 +47,4 @@ right.markdown(tables.storages_table(chosen))
 
 panels(page)
 page.lesson("memory")
-page.try_this(tables.IDEAS)
+page.try_this()

@@ -110,10 +110,22 @@ def test_the_root_has_few_entries() -> None:
     assert kvviz.__version__
 
 
+def test_the_shell_knows_no_page() -> None:
+    """Pages import the shell; it learns of them from the table it is handed."""
+    folders = [path.parent.name for path in (ROOT / "kvviz" / "ui").glob("*/__init__.py")]
+    pages = [f"kvviz.ui.{name}" for name in folders if name not in ("shell", "components")]
+    assert len(pages) >= 6
+    assert {path: found for path in under("ui", "shell") if (found := uses(path, "kvviz.ui.pages", *pages))} == {}
+
+
 def test_only_ui_knows_streamlit_and_only_figures_and_ui_know_plotly() -> None:
     assert {path: found for path in FILES if room_of(path) != "ui" and (found := uses(path, "streamlit"))} == {}
     outside = [path for path in FILES if room_of(path) not in ("ui", "figures")]
     assert {path: found for path in outside if (found := uses(path, "plotly"))} == {}
+
+
+def test_what_decides_about_the_url_touches_neither_session_nor_url() -> None:
+    assert not uses(ROOT / "kvviz/ui/shell/reconcile.py", "streamlit", "kvviz")
 
 
 def test_figures_and_rooms_of_choices_know_no_transformers() -> None:

@@ -81,6 +81,17 @@ def test_back_undoes_one_change(server: str, open_page: Open) -> None:
     assert picture(page) == before
 
 
+def test_back_undoes_an_example(server: str, open_page: Open) -> None:
+    page = open_page(f"{server}/Cache?text=story&tokens=40&policy=window:budget=9")
+    before = picture(page)
+    page.get_by_role("button", name="A ring of 4 slots").click()
+    settle(page)
+    assert picture(page) != before
+    page.go_back()
+    settle(page)
+    assert picture(page) == before
+
+
 def test_the_toy_shows_the_sources_example_step_by_step(server: str, open_page: Open) -> None:
     page = open_page(f"{server}/Cache")
     page.get_by_role("button", name="A window of 4 slides over twelve words").click()
@@ -162,7 +173,7 @@ def test_a_run_can_be_cancelled_and_started_again(server: str, open_page: Open) 
     assert page.locator("[data-testid=stPlotlyChart] .main-svg").count() > 0  # the old figures, greyed
     page.get_by_role("button", name="Cancel").click()
     settle(page)
-    expect(page.get_by_text("This run was stopped. The picture shows the settings before.")).to_be_visible()
+    expect(page.get_by_text("This run was stopped. The figures still show the previous settings.")).to_be_visible()
     assert picture(page) == before and "tokens=2040" in page.url
     page.get_by_role("radio", name="B", exact=True).click()  # another control: the stopped run must not start again
     settle(page)

@@ -4,7 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from kvviz.ui.pages import PAGES
 from kvviz.ui.shell import page
+from kvviz.ui.shell.settings import register
+
+
+@pytest.fixture(autouse=True, scope="session")
+def pages_are_known() -> None:
+    """As when one of them opens; what reads a link asks each page for its settings."""
+    register(PAGES)
 
 
 @pytest.fixture(autouse=True, scope="session")

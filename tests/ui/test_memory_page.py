@@ -13,9 +13,10 @@ from kvviz.memory import PRESETS
 from kvviz.memory.shape import Shape
 from kvviz.ui.memory import controls as memory_controls
 from kvviz.ui.memory import panels as memory_runs
-from kvviz.ui.memory.settings import MEMORY_DEFAULTS, PASTE, UPLOAD
-from kvviz.ui.memory.tables import IDEAS
+from kvviz.ui.memory.examples import EXAMPLES
+from kvviz.ui.memory.settings import MemorySettings
 from kvviz.ui.shell import runs
+from kvviz.ui.shell.settings import PASTE, UPLOAD
 from kvviz.ui.shell.state import View, view_from_query
 from tests.memory.examples import DEEPSEEK_V4, LLAMA_4
 from tests.ui.test_pages import charts, checked, headline, numbers, said
@@ -72,7 +73,7 @@ def test_every_preset_has_its_page(name: str) -> None:
 )
 def test_the_worked_examples(idea: int, sentences: list[str]) -> None:
     at = opened(mem_batch="7", mem_dtype="float32", mem_room="80")
-    next(button for button in at.button if button.label == IDEAS[idea][0]).click()
+    next(button for button in at.button if button.label == EXAMPLES[idea].label).click()
     checked(at)
     assert all(sentence in headline(at) for sentence in sentences)
     assert at.number_input(key="mem_room").value == 80  # what an example does not set stays
@@ -106,23 +107,17 @@ def test_settings_travel_in_the_link_and_over_pages() -> None:
 
 
 def test_words_of_a_view_are_read_back() -> None:
-    view = View(mem_model=PASTE, mem_config='{"num_hidden_layers": 3}', mem_tokens=7, mem_parameters=12)
-    again, notes = view_from_query(view.words())
-    assert (again.mem_model, again.mem_config, again.mem_tokens, again.mem_parameters) == (
-        PASTE,
-        view.mem_config,
-        7,
-        12,
-    )
-    assert not notes
+    mine = MemorySettings(PASTE, '{"num_hidden_layers": 3}', tokens=7, parameters=12)
+    again, notes = view_from_query(View(own=(mine,)).words())
+    assert again.of(MemorySettings) == mine and not notes
     assert not [name for name in View().words() if name.startswith("mem_")]
-    assert View(mem_model=UPLOAD, mem_config="{}").words()["mem_model"] == PASTE
+    assert MemorySettings(UPLOAD, "{}").words()["mem_model"] == PASTE
 
 
 def test_a_bad_link_falls_back_with_a_sentence() -> None:
     bad = {"mem_model": "llama-9", "mem_tokens": "0", "mem_config": "rot13:x", "mem_dtype": "float7"}
     view, notes = view_from_query(bad)
-    assert (view.mem_model, view.mem_tokens) == (MEMORY_DEFAULTS["mem_model"], MEMORY_DEFAULTS["mem_tokens"])
+    assert view.of(MemorySettings) == MemorySettings()
     for word in ("llama-9", "mem_tokens", "config in this link is damaged", "float7"):
         assert word in " ".join(notes)
     assert "Llama-3.1-8B" in headline(opened(**bad, **FULL))
@@ -159,7 +154,7 @@ def test_a_hostile_config_is_one_sentence(config: str) -> None:
     at.selectbox(key="mem_model").select(PASTE)
     checked(at).text_area(key="mem_config").input(config)
     checked(at)
-    assert len(at.error) == 1 and "The last model is shown." in said(at) and numbers(at) == before
+    assert len(at.error) == 1 and "The previous model is shown." in said(at) and numbers(at) == before
 
 
 def test_a_model_without_a_cache_of_its_own_has_its_page(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +193,7 @@ def test_the_formula_and_the_tables_are_there() -> None:
         ("Llama-3.1-8B", "GQA: 8 KV heads for 32 query heads, a ratio of 8/32 set in training."),
         ("falcon-7b", "MQA: 1 KV head for 71 query heads"),
         ("Llama-2-7b-hf", "MHA: 32 KV heads for 32 query heads"),
-        ("DeepSeek-V3", "MLA: 512 + 64 = 576 numbers a token and layer"),
+        ("DeepSeek-V3", "MLA: 512 + 64 = 576 numbers per token and layer"),
     ],
 )
 def test_the_ratio_of_heads_is_said(model: str, words: str) -> None:

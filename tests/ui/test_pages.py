@@ -16,7 +16,7 @@ from kvviz.policies import POLICIES
 from kvviz.policies.pyramidkv import budgets
 from kvviz.ui.shell import runs
 from kvviz.ui.shell.runs import WORKER
-from kvviz.ui.shell.state import PASTE
+from kvviz.ui.shell.settings import PASTE
 
 pytestmark = pytest.mark.real
 APP = str(Path(__file__).parent.parent.parent / "app.py")
@@ -238,9 +238,9 @@ def test_the_cache_page_counts_all_layers_at_the_end() -> None:
     """Of a prompt of 20 tokens each layer keeps its own budget; the 20 tokens after it are added."""
     at = opened("pages/4_Cache.py", policy="pyramidkv:budget=8,observe=4", **SHORT)
     shares = budgets(8, 4, 20, 30, 20)
-    said_of_a = f"Under A a KV head holds {shares[-1] + 20} to {shares[0] + 20} entries, layer by layer"
+    said_of_a = f"Under A a KV head holds {shares[-1] + 20} to {shares[0] + 20} entries, depending on the layer"
     assert any(said_of_a in text.value for text in at.markdown)
     assert any(
-        "Under B a KV head holds 40 entries in every layer; two heads of a layer hold 100%" in text.value
+        "Under B a KV head holds 40 entries in every layer; two KV heads of a layer share 100%" in text.value
         for text in at.markdown
     )

@@ -22,8 +22,8 @@ def outcomes(*losses: float) -> list[Outcome]:
 def test_the_board_states_what_was_seen() -> None:
     said = board_words(outcomes(3.0, 4.0, 3.2, 3.25, 3.01, 3.5), "Model", 4)
     assert "a window of 64 costs +1 nats" in said and "costs +0.2" in said
-    assert "repairs 75% of the damage, so it is mostly their place" in said and "-0.5 with the window" in said
-    assert "not only their place" in board_words(outcomes(3.0, 4.0, 3.2, 3.9, 3, 4), "Model", 4)
+    assert "repairs 75% of the damage, so it is mostly their position" in said and "-0.5 with the window" in said
+    assert "not only their position" in board_words(outcomes(3.0, 4.0, 3.2, 3.9, 3, 4), "Model", 4)
     assert "hardly matters here (+0.010 nats)" in board_words(outcomes(3.0, 3.01, 3, 3, 3, 3), "Model", 4)
 
 
@@ -51,9 +51,12 @@ def test_the_board_takes_the_budget_at_hand() -> None:
     ("words", "reason"),
     [
         ({"policy": "window:budget=8"}, "they have left the cache"),
-        ({"policy": "full", "pattern": "sliding:window=8"}, "the pattern hides them, though some of them are held"),
+        (
+            {"policy": "full", "pattern": "sliding:window=8"},
+            "the pattern hides them, though some are still in the cache",
+        ),
         ({"policy": "recompute:budget=30", "pattern": "sliding:window=8"}, "the pattern hides them"),
-        ({"policy": "recompute:budget=8"}, "they are not among the tokens read afresh"),
+        ({"policy": "recompute:budget=8"}, "they are not among the tokens that are re-computed"),
     ],
 )
 def test_why_nobody_looks_at_the_first_tokens(words: dict[str, str], reason: str) -> None:
@@ -78,4 +81,4 @@ def test_rows_grow_by_factors_of_their_own() -> None:
 def test_a_text_of_sinks_alone_has_nothing_that_grows() -> None:
     trace = replay(tiny("llama"), some_ids(1).tolist(), parse_setup({"policy": "full"}), measure=True)
     said = denominator_words(Run(trace, [], [], 0, ()), 4, "A")
-    assert "no query after the prompt has other tokens to look at" in said
+    assert "no query after the prompt sees any token but the first" in said

@@ -21,8 +21,14 @@ from kvviz.policies.random import Random
 from kvviz.policies.rolling import Rolling
 from kvviz.policies.streaming import Streaming
 from kvviz.policies.window import Window
+from kvviz.ui.attention.settings import SCALES, AttentionSettings
+from kvviz.ui.memory.settings import MemorySettings
+from kvviz.ui.receptive_field.settings import MEASURED, ReachSettings
+from kvviz.ui.shell import address as address_bar
 from kvviz.ui.shell import state
-from kvviz.ui.shell.state import PASTE, SCALES, View, view_from_query
+from kvviz.ui.shell.settings import PASTE
+from kvviz.ui.shell.state import View, view_from_query
+from kvviz.ui.sinks.settings import SinksSettings
 
 budgets = some.integers(1, 2**20)
 policies = some.one_of(
@@ -43,6 +49,12 @@ texts = some.one_of(
     some.sampled_from(list(PRESETS)).map(Text.of_preset),
     some.text(some.characters(exclude_categories=["Cs"]), min_size=1, max_size=200).map(Text),
 )
+own = some.tuples(
+    some.builds(AttentionSettings, some.sampled_from([*SCALES]), some.sampled_from([*MEASURES])),
+    some.builds(SinksSettings, some.integers(1, 8)),
+    some.builds(ReachSettings, some.sampled_from([*MEASURED]), some.none() | some.integers(0, 8192)),
+    some.builds(MemorySettings, tokens=some.integers(1, 10**9), parameters=some.none() | some.integers(0, 10**9)),
+)
 views = some.builds(
     View,
     some.builds(
@@ -52,8 +64,7 @@ views = some.builds(
     layer=some.integers(0, 511),
     head=some.integers(0, 511),
     query=some.none() | some.integers(0, 8192),
-    scale=some.sampled_from(SCALES),
-    measure=some.sampled_from(list(MEASURES)),
+    own=own,
 )
 
 
@@ -110,14 +121,14 @@ def visit(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Session, Address]]:
 
 def arrive(address: Address, query: dict[str, str]) -> None:
     address.from_dict(query)
-    state.take_url("Cache")
+    address_bar.take_url("Cache")
 
 
 def test_a_link_is_adopted_and_a_change_of_address_too(visit: tuple[Session, Address]) -> None:
     session, address = visit
     arrive(address, {"tokens": "77"})
     assert session["settings"]["s.tokens"] == 77 == session["s.tokens"]
-    state.write_url(View(Experiment(View().experiment.setup, tokens=77)))
+    address_bar.write_url(View(Experiment(View().experiment.setup, tokens=77)))
     arrive(address, {"tokens": "50"})  # Back, or another link
     assert session["s.tokens"] == 50
 
@@ -132,10 +143,23 @@ def test_an_old_address_does_not_undo_what_a_widget_just_changed(visit: tuple[Se
     assert session["s.tokens"] == 79
 
 
+def test_back_counts_after_a_button_that_set_the_widgets(visit: tuple[Session, Address]) -> None:
+    """Such a button says that this run is its own; the next run is not."""
+    session, address = visit
+    arrive(address, {"tokens": "77"})
+    state.adopt(View(Experiment(View().experiment.setup, tokens=78)))
+    session["chosen"] = True
+    arrive(address, {"tokens": "77"})
+    assert session["s.tokens"] == 78
+    address_bar.write_url(View(Experiment(View().experiment.setup, tokens=78)))
+    arrive(address, {"tokens": "77"})
+    assert session["s.tokens"] == 77
+
+
 def test_a_bare_first_address_stays_bare(visit: tuple[Session, Address]) -> None:
     _, address = visit
     arrive(address, {})
-    state.write_url(View(Experiment(View().experiment.setup, dtype="float32")))
+    address_bar.write_url(View(Experiment(View().experiment.setup, dtype="float32")))
     assert address == {}
 
 

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from kvviz.figures.overview import agreement_grid
 from kvviz.figures.series import Series, series_lines
 from kvviz.measures.overlap import overlap_of_heads, overlap_with_previous
+from kvviz.ui.attention.settings import AttentionSettings
 from kvviz.ui.attention.view import heads_of
 from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.page import show
 from kvviz.ui.shell.runs import Run
-from kvviz.ui.shell.state import kept
+from kvviz.ui.shell.state import kept_setting
 from kvviz.ui.shell.words import plural, side_words
 
 Floats = NDArray[np.floating]
@@ -24,9 +25,10 @@ TOP_CHOICES = (1, 4, 8, 16, 32)
 
 def draw(a: Run, b: Run, layer: int, head: int, query: int, first_choice: int) -> None:
     """The section of the Attention page: a sentence, overlap along the text, overlap between the heads of a layer."""
-    st.subheader("Do queries and heads agree?", anchor=False)
+    st.subheader("Do queries and heads attend to the same keys?", anchor=False)
     choices = sorted({*TOP_CHOICES, first_choice})
-    count = st.segmented_control("Strongest keys compared", choices, **kept("top_k", first_choice), required=True)
+    own = kept_setting(AttentionSettings, "top_k")
+    count = st.segmented_control("Keys with the largest weights, compared", choices, **own, required=True)
     shares = [overlap_with_previous(run.trace.maps[layer, head], count) for run in (a, b)]
     between = overlap_of_heads(np.stack([weights[query] for weights in heads_of(a, layer)]), count)
     st.markdown(sentence(shares, between, count))
@@ -51,18 +53,18 @@ def looks_of_lines(run: Run, layer: int, head: int) -> dict[str, object]:
         "x_title": "query (position)",
         "smooth_over": max(1, run.trace.tokens // 32),
         "count_from": run.count_from,
-        "title": f"Strongest keys shared with the query before, layer {layer}, head {head}",
+        "title": f"Keys with the largest weights shared with the previous query, layer {layer}, head {head}",
     }
 
 
 def sentence(shares: Sequence[Floats], between: Floats, count: int) -> str:
-    """What the two pictures show, in numbers."""
+    """What the two figures show, in numbers."""
     means = [float(np.nanmean(share)) if np.isfinite(share).any() else float("nan") for share in shares]
     steps = " under A and ".join(f"{mean:.0%}" for mean in means if mean == mean) or "nothing"
     others = between[~np.eye(len(between), dtype=bool)]
     heads = f"{np.nanmean(others):.0%}" if np.isfinite(others).any() else "nothing"
     return (
-        f"Of a query's {plural(count, 'strongest key')} the next query shares {steps} under B on average. For the "
-        f"chosen query two heads of this layer share {heads} under A. Whoever keeps keys by one query's or one head's "
-        "opinion keeps what the others may not ask for."
+        f"Of the {plural(count, 'key')} with the largest weights, a query shares {steps} under B with the previous "
+        f"query on average. For the chosen query, two heads of this layer share {heads} under A. A policy that ranks "
+        "keys by one query or one head may evict keys that others attend to."
     )

@@ -17,11 +17,11 @@ from kvviz.ui.shell.page import show
 TOKENS, LAYERS = 24, 4
 LABELS = [str(position) for position in range(TOKENS)]
 EXAMPLES: tuple[tuple[str, Pattern, str], ...] = (
-    ("Full", Causal(), "every query pays for the whole past: n(n + 1)/2 pairs."),
-    ("Sliding window", Sliding(window=6), "about n·w pairs; a layer more reaches w − 1 further back."),
+    ("Full", Causal(), "every query attends to all positions before it: n(n + 1)/2 pairs."),
+    ("Sliding window", Sliding(window=6), "about n·w pairs; each further layer reaches w − 1 positions further back."),
     ("Dilated", Dilated(window=6, dilation=(2,)), "no more than n·w pairs over twice the distance, with gaps."),
-    ("Global + sliding", Global(window=6, tokens=(0,)), "token 0 sees all and is seen by all: one hop to the start."),
-    ("Layered", Layered(windows=(6, 6, 6, 0)), "windows of 6 in three layers, then a full one; drawn is layer 0."),
+    ("Global + sliding", Global(window=6, tokens=(0,)), "every query sees token 0: one hop to the start."),
+    ("Layered", Layered(windows=(6, 6, 6, 0)), "windows of 6 in three layers, then a full one; layer 0 is drawn."),
 )
 
 
@@ -39,12 +39,12 @@ class Example:
 
 def draw() -> None:
     """The section of the Attention page, folded."""
-    with st.expander("Pattern gallery: what a query may see by the model's own rule"):
+    with st.expander("Pattern gallery: which keys a query may see"):
         for column, one in zip(st.columns(len(EXAMPLES)), examples(), strict=True):
             with column:
                 show(drawn(visibility, one.mask, LABELS, title=one.title, is_small=True), f"gallery-{one.title}")
                 st.caption(cost_words(one))
-        st.caption("Choose a pattern for A or B under More choices; policies evict on top of it.")
+        st.caption("Choose a pattern for A or B under More choices in the sidebar; policies evict in addition to it.")
 
 
 @cache

@@ -9,36 +9,17 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from kvviz.figures.tabular import csv_of
-from kvviz.measures.attention import MEASURES, Measure
+from kvviz.measures.attention import Measure
 from kvviz.measures.overlap import mean_map
 from kvviz.models.heads import kv_head_of
 from kvviz.ui.shell.runs import Run
-from kvviz.ui.shell.state import View, kept
+from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import setup_words, spans
 
 Floats = NDArray[np.floating]
 
 CELLS = 256  # a longer text shares cells: three maps of 512 are more than a page should weigh
 FEW_TOKENS = 24  # up to so many it is written out who may see whom
-SCALE_WORDS = {"log": "logarithmic", "linear": "linear 0–1", "no_sinks": "first 4 keys left out"}
-AVERAGE_WORDS = {"head": "one head", "layer": "mean of the layer's heads"}
-IDEAS = (
-    (
-        "See a window at work",
-        "Query 8 sees 5, 6, 7 and 8; query 9 sees 6 to 9; query 10 sees 7 to 10. What it cannot see is blank.",
-        {"text": "toy", "tokens": "12", "policy": "window:budget=4", "b_policy": "full", "scale": "log"},
-    ),
-    (
-        "The first token takes it all",
-        "Layer 14, linear colours: one bright column at token 0 swallows the rest.",
-        {"text": "story", "tokens": "256", "layer": "14", "head": "3", "scale": "linear", "b_policy": "full"},
-    ),
-    (
-        "A head that may abstain",
-        "Softmax off by one: rows need not sum to 1. Look at the row sums below the maps.",
-        {"policy": "full", "softmax": "off_by_one", "b_policy": "full", "scale": "linear"},
-    ),
-)
 
 
 def layer_and_head(view: View, run: Run) -> tuple[int, int]:
@@ -66,9 +47,7 @@ def query_of(view: View, run: Run) -> int:
 def headline(run: Run, weights: Floats, layer: int, head: int | None, query: int) -> str:
     """Which key the chosen query looks at most, and how much; ``weights`` (T,), head None = the mean over heads."""
     if not np.isfinite(weights).any():
-        return (
-            f"Token {quoted(run, query)} was left out: re-computation reads a sample of the positions of a long text."
-        )
+        return f"Token {quoted(run, query)} was not computed: re-computation takes a sample of a long text's positions."
     key = int(np.nanargmax(weights))
     return (
         f"Token {quoted(run, query)} in layer {layer}, {'mean of all heads' if head is None else f'head {head}'}, "
@@ -103,21 +82,13 @@ def query_words(run: Run, layer: int, head: int, query: int) -> str:
 
 
 def row_sums(maps: Sequence[Floats]) -> str:
-    """Whether rows sum to one: they must, unless the softmax may abstain."""
+    """Whether rows sum to one: they must, unless the softmax is off by one."""
     words = []
     for name, weights in zip("AB", maps, strict=True):
         sums = np.nansum(weights[np.isfinite(weights).any(axis=1)], axis=1)
         words.append(f"{name}: {sums.min():.4f} to {sums.max():.4f}")
-    return f"Row sums, smallest to largest. {' · '.join(words)}. Blank cells are not in the cache or not visible."
-
-
-def measure_menu() -> Measure:
-    """What the layers and heads are compared by."""
-    names = list(MEASURES)
-    name: str = st.selectbox(
-        "Choose a layer and head by", names, format_func=lambda n: MEASURES[n].title, **kept("measure", names[0])
-    )
-    return MEASURES[name]
+    said = f"Smallest and largest row sum. {' · '.join(words)}."
+    return f"{said} Blank cells are keys that are not in the cache or hidden by the pattern."
 
 
 def overview(run: Run, measure: Measure) -> tuple[Floats, str]:

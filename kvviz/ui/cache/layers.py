@@ -1,4 +1,4 @@
-"""All layers at once on the Cache page: how much each holds at the end, and whether its heads hold the same."""
+"""All layers at once on the Cache page: how much each holds at the end, and how much of it two heads share."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from kvviz.figures.series import Series, series_lines
 from kvviz.figures.theme import Side
 from kvviz.measures.overlap import overlap_of_kept
 from kvviz.ui.shell.drawn import drawn
+from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.page import show
 from kvviz.ui.shell.runs import Run
 
@@ -18,13 +19,13 @@ Sides = list[tuple[Side, str, Run]]
 
 def draw(sides: Sides) -> None:
     """The section: a sentence, entries by layer, and what the KV heads of a layer have in common."""
-    st.subheader("All layers at the end", anchor=False)
+    st.subheader("All layers after the last token", anchor=False, help=meaning("KV head"))
     st.markdown(" ".join(sentence(side.upper(), run) for side, _, run in sides))
     left, right = st.columns(2)
     with left:
         lines: list[Series] = [(name, side, entries_at_the_end(run)) for side, name, run in sides]
         looks = {
-            "y_title": "entries a KV head holds",
+            "y_title": "entries per KV head",
             "x_title": "layer",
             "title": "Entries by layer",
             "from_zero": True,
@@ -32,7 +33,11 @@ def draw(sides: Sides) -> None:
         show(drawn(series_lines, lines, **looks), "entries-by-layer")
     with right:
         lines = [(name, side, overlap_of_kept(run.trace.evicted_at)) for side, name, run in sides]
-        looks = {"y_title": "share in common", "x_title": "layer", "title": "Held by two KV heads of a layer alike"}
+        looks = {
+            "y_title": "share of the entries",
+            "x_title": "layer",
+            "title": "Cached tokens that two KV heads share",
+        }
         show(drawn(series_lines, lines, **looks), "kept-alike")
 
 
@@ -46,7 +51,9 @@ def sentence(side: str, run: Run) -> str:
     """How many entries the layers hold, and what two heads of a layer have in common."""
     entries, alike = entries_at_the_end(run), overlap_of_kept(run.trace.evicted_at)
     least, most = int(entries.min()), int(entries.max())
-    held = f"{most} entries in every layer" if least == most else f"{least} to {most} entries, layer by layer"
+    held = f"{most} entries in every layer" if least == most else f"{least} to {most} entries, depending on the layer"
     if np.isnan(alike).any():
         return f"Under {side} a KV head holds {held}."
-    return f"Under {side} a KV head holds {held}; two heads of a layer hold {alike.mean():.0%} of them alike."
+    return (
+        f"Under {side} a KV head holds {held}; two KV heads of a layer share {alike.mean():.0%} of their cached tokens."
+    )

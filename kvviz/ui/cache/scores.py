@@ -12,6 +12,7 @@ from kvviz.models.heads import group_of
 from kvviz.policies import View
 from kvviz.policies.attention_window import AttentionWindow
 from kvviz.ui.shell.drawn import drawn
+from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.page import show
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.words import spans
@@ -23,7 +24,7 @@ HEAVY = theme.HELD_CODES["heavy"]
 
 def draw(a: Run, b: Run, layer: int, head: int) -> None:
     """The section: a sentence on what raw sums favour, bars of what was received, the example."""
-    st.subheader("Scores", anchor=False)
+    st.subheader("Scores", anchor=False, help=meaning("heavy hitter"))
     if words := age_words(a, b):
         st.markdown(words)
     left, right = st.columns(2)
@@ -34,17 +35,17 @@ def draw(a: Run, b: Run, layer: int, head: int) -> None:
     with right:
         kept = example_kept(4)
         labels = [f"{token} tok" for token in range(1, len(EXAMPLE) + 1)]
-        looks = {"y_title": "score", "title": "Eight scores by hand, budget 4"}
+        looks = {"y_title": "score", "title": "A worked example: eight scores, budget 4"}
         show(drawn(score_bars, np.array(EXAMPLE), kept, labels, **looks), "example")
         places = spans((np.flatnonzero(kept) + 1).tolist())
         st.caption(
-            f"Put to the attention window's own rule (counted from 1): {places} stay. Three have the highest scores, "
-            "token 8 is the latest."
+            f"The rule of the attention-window policy, applied to these scores (tokens count from 1): {places} stay. "
+            "Three have the highest scores, and token 8 is the latest."
         )
 
 
 def received_title(layer: int, head: int) -> str:
-    return f"Received while held, A, layer {layer}, KV head {head}"
+    return f"Attention received while in the cache, A, layer {layer}, KV head {head}"
 
 
 def received(run: Run, layer: int, head: int) -> Floats:
@@ -82,9 +83,9 @@ def age_words(a: Run, b: Run) -> str:
         return ""
     said = ", ".join(f"{mean:.0f} under {name}" for name, mean in means.items())
     return (
-        f"Heavy hitters held at the end stand at position {said}, on average over all layers and KV heads (the text "
+        f"The mean position of the heavy hitters still in the cache is {said}, over all layers and KV heads (the text "
         f"ends at {a.trace.tokens - 1 + a.count_from}). A raw sum favours old tokens, because more queries could add "
-        "to it; `normalise` divides by their number."
+        "to it; `normalise` divides by the number of those queries."
     )
 
 

@@ -20,49 +20,6 @@ from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import joined, listed, plural, setup_words
 
 FEW_TOKENS = 24  # up to so many the steps are written out, one by one
-TOY = {"text": "toy", "tokens": "12"}
-IDEAS = (
-    (
-        "A window of 4 slides over twelve words",
-        "Step to token 8: 4 leaves, the cache is [5, 6, 7, 8]. Then 9: [6, 7, 8, 9].",
-        {**TOY, "policy": "window:budget=4", "b_policy": "full"},
-    ),
-    (
-        "4 sinks and 4 recent tokens",
-        "At token 12 the cache is [1, 2, 3, 4, 9, 10, 11, 12]: the middle has gone, the start has not.",
-        {**TOY, "policy": "streaming:budget=8,sinks=4", "b_policy": "window:budget=8"},
-    ),
-    (
-        "A ring of 4 slots",
-        "Token i lies in slot i mod 4 and overwrites what was there; the same tokens as the window of 4.",
-        {**TOY, "policy": "rolling:budget=4", "b_policy": "window:budget=4"},
-    ),
-    (
-        "Sinks or more recent tokens",
-        "Both hold 64 tokens. Compare their loss on the Start page.",
-        {"text": "story", "tokens": "256", "policy": "streaming:budget=64,sinks=4", "b_policy": "window:budget=64"},
-    ),
-    (
-        "Random eviction",
-        "Every layer and head draws its own set: change the layer and look again.",
-        {"text": "story", "tokens": "256", "policy": "random:budget=64,seed=0", "b_policy": "window:budget=64"},
-    ),
-    (
-        "Raw sums favour old tokens",
-        "H2O with raw sums against sums divided by the queries that could see the key: read the sentence under Scores.",
-        {
-            "text": "story",
-            "tokens": "256",
-            "policy": "h2o:budget=64,recent=16,normalise=0",
-            "b_policy": "h2o:budget=64,recent=16,normalise=1",
-        },
-    ),
-    (
-        "A budget above the text",
-        "Nothing is evicted: this is exactly the full cache, and the page says so.",
-        {"text": "story", "tokens": "128", "policy": "window:budget=512", "b_policy": "full"},
-    ),
-)
 
 
 def place(view: View, run: Run) -> tuple[int, int]:
@@ -112,7 +69,7 @@ def steps_table(run: Run, layer: int, head: int) -> str:
     policy, first = run.trace.setup.policy, run.count_from
     budget = policy.budget if isinstance(policy, Rolling) else None
     lines = [
-        "| token read | cache before → after | left |" + (f" slot = token mod {budget} |" if budget else ""),
+        "| token read | cache before → after | evicted |" + (f" slot = token mod {budget} |" if budget else ""),
         "|--:|:--|--:|",
     ]
     lines[1] += "--:|" if budget else ""

@@ -28,7 +28,7 @@ def layer_head_picker(
 
     The choice lives in ``st.session_state[key]`` as (layer, head): it begins with ``selected``, a click changes it
     before the script runs again, and the page may set it too. ``on_pick`` is called after a click. ``kv_heads`` draws
-    a bracket over the query heads that share a KV head. NaN is shown as not there.
+    a bracket over the query heads that share a KV head. NaN is shown as no value.
     """
     layers, heads = values.shape
     if kv_heads is not None and (kv_heads < 1 or heads % kv_heads):

@@ -18,17 +18,17 @@ from kvviz.memory.retention import ask_for, doubts
 from kvviz.memory.units import GIB
 from kvviz.ui.memory.settings import (
     DTYPES,
-    MEMORY_DEFAULTS,
     MOST_BATCH,
+    MOST_PARAMETERS,
     MOST_ROOM,
     MOST_TOKENS,
     OWN,
-    PASTE,
-    UPLOAD,
+    MemorySettings,
     fits_a_link,
 )
-from kvviz.ui.shell.sidebar import whole_number
-from kvviz.ui.shell.state import View, kept, setting
+from kvviz.ui.shell.number_fields import whole_number
+from kvviz.ui.shell.settings import PASTE, UPLOAD, link_of
+from kvviz.ui.shell.state import View, kept_setting, setting
 from kvviz.ui.shell.words import choice_words, plain
 
 NAMES = {PASTE: "Paste a config.json", UPLOAD: "Upload a config.json (at most 1 MB)"}
@@ -60,7 +60,8 @@ class Chosen:
         """The same under a side's policy and storage, its words, and what they leave out."""
         storage, notes = setup.storage, doubts(setup.policy, setup.storage, self.shape)
         if isinstance(storage, Quantised) and any(group.kind in ("mla", "indexer") for group in self.shape.groups):
-            notes = [f"{storage.name()} needs keys and values; latent attention has neither and is counted as it is."]
+            name = storage.name()
+            notes = [f"{name} quantises keys and values; latent attention caches neither and is counted without it."]
             storage = Native()
         words = choice_words(setup.policy)
         if not isinstance(storage, Native):
@@ -74,20 +75,20 @@ def controls(view: View) -> Chosen:
     left, middle, right = st.columns([2, 1, 1])
     with left:
         shape = chosen_shape()
-    tokens = number(middle, "Tokens of context", "mem_tokens", MOST_TOKENS, step=1024)
-    batch = number(right, "Sequences", "mem_batch", MOST_BATCH)
+    tokens = number(middle, "Tokens of context", "tokens", MOST_TOKENS, step=1024)
+    batch = number(right, "Sequences", "batch", MOST_BATCH)
     left, middle, right, last = st.columns(4)
     names = {OWN: f"as the model ({shape.dtype})"}
     look: dict[str, Any] = {"format_func": lambda word: names.get(word, word)}
-    dtype = left.selectbox("Numbers of the cache", DTYPES, **look, **kept("mem_dtype", OWN))
+    dtype = left.selectbox("Number format of the cache", DTYPES, **look, **kept_setting(MemorySettings, "dtype"))
     setting("mem_dtype", dtype)
-    room = number(middle, "Memory of one GPU (GiB)", "mem_room", MOST_ROOM)
-    gpus = number(right, "GPUs that share the heads", "mem_gpus", MOST_BATCH)
+    room = number(middle, "Memory of one GPU (GiB)", "room", MOST_ROOM)
+    gpus = number(right, "GPUs that share the heads", "gpus", MOST_BATCH)
     hint: dict[str, Any] = {
         "placeholder": f"{(shape.parameters or 0) // 10**6:,}",
-        "help": "Their bytes stand beside the cache.",
+        "help": "The weights need memory too: parameters × bytes of a number.",
     }
-    million = whole_number(last, "Parameters (million)", "mem_parameters", None, 0, 10**9, **hint)
+    million = whole_number(last, "Parameters (million)", "mem_parameters", None, 0, MOST_PARAMETERS, **hint)
     if million is not None:
         shape = replace(shape, parameters=million * 10**6)
     weights = -(-weight_bytes(shape) // gpus)
@@ -95,23 +96,23 @@ def controls(view: View) -> Chosen:
     return Chosen(shared(shape, gpus), tokens, batch, own, room * GIB, weights, gpus, shape)
 
 
-def number(place: Any, label: str, key: str, most: int, step: int = 1) -> int:
-    """A whole number; the last good one stays while the field holds none."""
-    good = st.session_state["good"]
+def number(place: Any, label: str, name: str, most: int, step: int = 1) -> int:
+    """A whole number among the settings; the last good one stays while the field holds none."""
+    good, link = st.session_state["good"], link_of(MemorySettings, name)
     try:
-        value = whole_number(place, label, key, MEMORY_DEFAULTS[key], 1, most, step=step)
+        value = whole_number(place, label, link.word, link.default, 1, most, step=step)
     except ValueError as error:
         st.error(str(error))
         value = None
-    good[key] = good.get(key, MEMORY_DEFAULTS[key]) if value is None else value
-    return int(good[key])
+    good[link.word] = good.get(link.word, link.default) if value is None else value
+    return int(good[link.word])
 
 
 def shared(shape: Shape, gpus: int) -> Shape:
     try:
         return shape.on_each_of(gpus)
     except ValueError as error:
-        st.error(f"{error} One GPU is counted.")
+        st.error(f"{error} The bytes are those on one GPU.")
         return shape
 
 
@@ -119,7 +120,7 @@ def chosen_shape() -> Shape:
     """A model of the table, or the one a config describes; the last good one while the config is not."""
     choices = [*PRESETS, PASTE, UPLOAD]
     look: dict[str, Any] = {"format_func": lambda name: NAMES.get(name) or name.rpartition("/")[2]}
-    name = st.selectbox("Model", choices, **look, **kept("mem_model", MEMORY_DEFAULTS["mem_model"]))
+    name = st.selectbox("Model", choices, **look, **kept_setting(MemorySettings, "model"))
     setting("mem_model", name)
     if name in PRESETS:
         return good_shape(preset, name)
@@ -127,10 +128,10 @@ def chosen_shape() -> Shape:
         upload()
     else:
         look = {"height": 160, "max_chars": 1_000_000, "placeholder": '{"num_hidden_layers": 32, …}'}
-        st.text_area("The model's config.json", **look, **kept("mem_config", ""))
+        st.text_area("The model's config.json", **look, **kept_setting(MemorySettings, "config"))
     config = setting("mem_config", "")
     if not config:
-        st.info("Paste or upload the config.json of any model; until then the last one is shown.")
+        st.info("Paste or upload the config.json of any model; until then the previous model is shown.")
         return last_shape()
     if not fits_a_link(config):
         st.caption("This config is too long to travel in the link; whoever opens it is asked for a config.")
@@ -159,12 +160,12 @@ def good_shape(make: Callable[[str], Shape], word: str) -> Shape:
     try:
         shape = make(word)
     except ValueError as error:
-        st.error(plain(f"{error} The last model is shown."))
+        st.error(plain(f"{error} The previous model is shown."))
         return last_shape()
     st.session_state["good"]["mem_shape"] = shape
     return shape
 
 
 def last_shape() -> Shape:
-    shape: Shape = st.session_state["good"].get("mem_shape") or preset(MEMORY_DEFAULTS["mem_model"])
+    shape: Shape = st.session_state["good"].get("mem_shape") or preset(MemorySettings().model)
     return shape

@@ -17,6 +17,7 @@ from kvviz.memory.retention import ask_for, doubts
 from kvviz.memory.units import both
 from kvviz.run.trace import Trace
 from kvviz.ui.shell import runs, waiting
+from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.jobs import Job
 from kvviz.ui.shell.page import Page
 from kvviz.ui.shell.words import plain, plural, setup_words
@@ -63,7 +64,7 @@ def panels(page: Page) -> None:
     """
     left, right = st.columns(2)
     with left:
-        st.subheader("What the running model really holds", anchor=False)
+        st.subheader("What the running model holds, measured", anchor=False)
         st.caption(
             f"Feeds at most {STEPPED_TOKENS} tokens of the sidebar's text one by one under A and under B, then counts "
             "the bytes of the cache's tensors."
@@ -71,7 +72,7 @@ def panels(page: Page) -> None:
         if measured := on_request("measured", "Measure the tensors", page.sides, measure):
             st.markdown(measured_words(measured))
     with right:
-        st.subheader("Merge the KV heads", anchor=False)
+        st.subheader("Merge the KV heads", anchor=False, help=meaning("KV head", "MHA, GQA, MQA, MLA"))
         st.caption(
             f"Averages the KV heads of the running model into one (MQA) and reads at most {MERGED_TOKENS} tokens with "
             "everything kept, before and after."
@@ -177,6 +178,6 @@ def merged_words(merged: Merged) -> str:
     lost = f"{abs(damage - loss):.2f} nats per token {'higher' if damage > loss else 'lower'}"
     return "\n".join(table) + (
         f"\n\nMerging {merged.kv_heads} KV heads into one makes the cache {before / after:.3g} times smaller and the "
-        f"loss {lost} over {plural(merged.tokens, 'token')}: the number of KV heads is trained into a model, not "
-        "switched on."
+        f"loss {lost} over {plural(merged.tokens, 'token')}: the number of KV heads is trained into a model and "
+        "cannot be changed afterwards without a cost."
     )

@@ -1,4 +1,4 @@
-"""The Memory page's tables: how many fit, what engines set aside, other ways to store; and its worked examples."""
+"""The Memory page's tables: how many fit, what engines set aside, other ways to store."""
 
 from __future__ import annotations
 
@@ -15,48 +15,6 @@ from kvviz.ui.memory.controls import Chosen
 from kvviz.ui.memory.view import Bill
 from kvviz.ui.shell.words import plain, plural
 
-PLAIN = {"mem_batch": "1", "mem_dtype": "own", "mem_gpus": "1"}
-FULL = {"policy": "full", "b_policy": "full"}
-LLAMA_3 = {**PLAIN, "mem_model": "meta-llama/Meta-Llama-3-8B", "mem_tokens": "4096"}
-IDEAS = (
-    (
-        "4,096 tokens × 4 KiB in one layer",
-        "16 MiB; with 32 sinks + 480 recent = 512 tokens 2 MiB: one eighth.",
-        {
-            **PLAIN,
-            "mem_model": "example/one-layer-of-4-KiB",
-            "mem_tokens": "4096",
-            "policy": "streaming:budget=512,sinks=32",
-            "b_policy": "full",
-        },
-    ),
-    (
-        "32 layers, 8 KV heads, 4,096 tokens",
-        "2·L·S·n·d·b = 512 MiB. The first box shows 32 heads: 2 GiB, four times as much.",
-        {**LLAMA_3, **FULL},
-    ),
-    (
-        "The same for 4 sequences",
-        "2 GiB: the cache grows with every sequence, the weights do not.",
-        {**LLAMA_3, **FULL, "mem_batch": "4"},
-    ),
-    (
-        "A window of 4,096 at 32 K",
-        "Mistral 7B holds 512 MiB where the full cache (its version 0.3) holds 4 GiB: 8 times less.",
-        {**PLAIN, **FULL, "mem_model": "mistralai/Mistral-7B-v0.1", "mem_tokens": "32768"},
-    ),
-    (
-        "Latent attention",
-        "DeepSeek-V3 keeps 512 + 64 numbers a token and layer; ordinary heads would keep 2 × 128 × 128.",
-        {**PLAIN, **FULL, "mem_model": "deepseek-ai/DeepSeek-V3", "mem_tokens": "131072"},
-    ),
-    (
-        "Windows in some layers",
-        "Gemma 3 27B: 52 of 62 layers hold 1,024 tokens, so only ten layers grow.",
-        {**PLAIN, **FULL, "mem_model": "google/gemma-3-27b", "mem_tokens": "131072"},
-    ),
-)
-
 
 def source_words(chosen: Chosen) -> str:
     shape = chosen.shape
@@ -72,7 +30,10 @@ def head_words(chosen: Chosen) -> str:
     ordinary = 2 * shape.query_heads * shape.head_width
     if group.kind == "mla":
         sizes = f"{group.key_width - group.rope} + {group.rope} = {group.key_width} numbers"
-        return f"MLA: {sizes} a token and layer (the RoPE part apart), where multi-head attention keeps {ordinary:,}."
+        return (
+            f"MLA: {sizes} per token and layer (the last {group.rope} carry RoPE); multi-head attention keeps "
+            f"{ordinary:,}."
+        )
     name = {1: "MQA", shape.query_heads: "MHA"}.get(group.kv_heads, "GQA")
     heads = f"{plural(group.kv_heads, 'KV head')} for {plural(shape.query_heads, 'query head')}"
     return f"{name}: {heads}, a ratio of {group.kv_heads}/{shape.query_heads} set in training."
@@ -82,7 +43,7 @@ def fit_words(chosen: Chosen) -> str:
     """The room that is left beside the weights."""
     room = chosen.room_bytes - chosen.weights_bytes
     if not chosen.weights_bytes:
-        return f"Into {both(chosen.room_bytes)} fit (the weights are not known: give the number of parameters):"
+        return f"These fit into {both(chosen.room_bytes)} (the weights are not known: give the number of parameters):"
     if room <= 0:
         return (
             f"The weights alone take {both(chosen.weights_bytes)}, more than {both(chosen.room_bytes)}: nothing fits."
@@ -112,7 +73,7 @@ def count(number: int | None) -> str:
 
 def engines_table(chosen: Chosen) -> str:
     """Payload beside what engines set aside when everything is kept."""
-    table = ["| set aside for it | GiB | GB |", "|:--|--:|--:|"]
+    table = ["| counted by | GiB | GB |", "|:--|--:|--:|"]
     totals = {"payload: what the tensors hold": bytes_of(chosen.shape, chosen.whole)}
     totals |= {engine.title: engine.bytes(chosen.shape, chosen.whole) for engine in ENGINES.values()}
     table += [f"| {title} | {units(total)} |" for title, total in totals.items()]
@@ -130,7 +91,7 @@ def units(total: int) -> str:
 
 def storages_table(chosen: Chosen) -> str:
     """The same entries stored otherwise, scales included."""
-    lines = ["| stored as | GiB | GB |", "|:--|--:|--:|"]
+    lines = ["| storage | GiB | GB |", "|:--|--:|--:|"]
     asks = {f"native, {chosen.dtype}": chosen.whole, "float8, one byte": replace(chosen.whole, dtype="float8")}
     names = ("q8_0", "q4_0", "int8", "int4", "int2")
     asks |= {ALL_STORAGES[name]().title: replace(chosen.whole, storage=ALL_STORAGES[name]()) for name in names}
@@ -138,7 +99,7 @@ def storages_table(chosen: Chosen) -> str:
         try:
             total = bytes_of(chosen.shape, ask)
         except ValueError:
-            lines.append(f"| {title} | not defined for a latent | |")
+            lines.append(f"| {title} | not defined for MLA | |")
             continue
         lines.append(f"| {title} | {units(total)} |")
     return "\n".join(lines)

@@ -25,7 +25,7 @@ WHOLE = "Everything kept"
 SHORT_KINDS = {"full": "Full layers", "sliding": "Sliding layers", "chunked": "Chunked layers", "mla": "MLA layers"}
 SHORT_KINDS |= {"indexer": "Indexer", "state": "Linear layers"}
 # capacities as nvidia-smi tells them, rounded to whole GiB
-GPUS = ((8, "8 GiB, a laptop's"), (24, "24 GiB, RTX 4090"), (80, "80 GiB, H100"))
+GPUS = ((8, "8 GiB, laptop GPU"), (24, "24 GiB, RTX 4090"), (80, "80 GiB, H100"))
 BACKDROP = ("Llama-2-7b-hf", "Llama-3.1-70B", "gemma-3-27b", "DeepSeek-V3")
 CONTEXTS = tuple(2**power for power in range(10, 21))
 
@@ -54,9 +54,9 @@ def bills(chosen: Chosen, view: View) -> tuple[list[Bill], list[str]]:
         found.append(Bill(side.upper(), side, words, ask, account(chosen.shape, ask)))
         notes += doubts
     if any(setup.policy.acts_once for _, setup in sides):
-        notes.append("The prompt is half of the context here; while it is read, all of it is held.")
+        notes.append("The prompt is half of the context here; until it has been read, all of it is in the cache.")
     if chosen.gpus > 1:
-        notes.append(f"Bytes are those of the fullest of {chosen.gpus} GPUs that share the heads.")
+        notes.append(f"The bytes are those on the fullest of {chosen.gpus} GPUs that share the heads.")
     return found, list(dict.fromkeys(notes))
 
 
@@ -73,7 +73,7 @@ def headline(chosen: Chosen, found: Sequence[Bill]) -> str:
 def boxes(chosen: Chosen, found: Sequence[Bill]) -> go.Figure:
     """From one K and V a query head to what A and B really keep: each step shrinks its own side."""
     ordinary = account(chosen.shape.as_multi_head(), chosen.whole).rows[0]
-    steps = [box("A head for every query head", ordinary, chosen)]
+    steps = [box("One KV head per query head", ordinary, chosen)]
     whole = found[0].account.rows
     steps += [box(f"{SHORT_KINDS[row.kind]} of this model", row, chosen) for row in whole if row.kind != "state"]
     for bill in found[1:]:

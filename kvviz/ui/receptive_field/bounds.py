@@ -17,26 +17,26 @@ from kvviz.policies.rolling import Rolling
 from kvviz.policies.streaming import Streaming
 from kvviz.policies.window import Window
 from kvviz.ui.receptive_field.runs import Seen
-from kvviz.ui.receptive_field.settings import MOST_DILATION, MOST_LAYERS
-from kvviz.ui.shell.state import kept
+from kvviz.ui.receptive_field.settings import MOST_DILATION, MOST_LAYERS, ReachSettings
+from kvviz.ui.shell.state import kept_setting
 from kvviz.ui.shell.words import plural
 
 FIELDS = (
-    ("window w: keys a query sees", "reach_window", 4096, BUDGET_LIMIT),
-    ("layers L", "reach_layers", 32, MOST_LAYERS),
-    ("dilation d", "reach_dilation", 1, MOST_DILATION),
+    ("window w: keys a query sees", "window", BUDGET_LIMIT),
+    ("layers L", "layers", MOST_LAYERS),
+    ("dilation d", "dilation", MOST_DILATION),
 )
 
 
 def bound_words(setup: Setup, seen: Seen, depth: int) -> str:
-    """The formula with the numbers in it, and what of it the text allows."""
+    """The formula with the numbers in it, and how much of it the text allows."""
     formula = formula_words(setup, depth, seen.windows)
     reached, text = int(seen.reach[0].sum()), seen.reach.shape[1]
     if formula:
-        return f"Bound for A, its own position included: {formula}. In this text: {reached} of {text} positions."
+        return f"Upper bound for A, its own position included: {formula}. In this text: {reached} of {text} positions."
     return (
-        "No formula bounds what A can reach, because of which tokens it keeps; by the kept sets of this very run it is "
-        f"exactly {reached} of {text} positions."
+        "No formula bounds the reach of A, because the text decides which tokens it keeps; in this run it is exactly "
+        f"{reached} of {text} positions."
     )
 
 
@@ -44,7 +44,7 @@ def formula_words(setup: Setup, depth: int, windows: Sequence[int | None]) -> st
     """What bounds the reach of this setup, if anything does by its shape alone."""
     policy, pattern = setup.policy, setup.pattern
     if isinstance(policy, Recompute):
-        return f"{policy.budget:,} positions through any number of layers, since every prediction reads them afresh"
+        return f"{policy.budget:,} positions through any number of layers, since every prediction computes them again"
     bounds = []  # each holds whatever the others do: nothing here lets a query see more
     if any(windows):
         own = Layered(windows=tuple(window or 0 for window in windows))
@@ -61,7 +61,7 @@ def formula_words(setup: Setup, depth: int, windows: Sequence[int | None]) -> st
 def pattern_words(pattern: Pattern, depth: int) -> str:
     near = bound(pattern, depth).formula
     if isinstance(pattern, Sliding):
-        return f"{near}; the sources round to {rounded_words(pattern.window, depth)}"
+        return f"{near}; papers round to {rounded_words(pattern.window, depth)}"
     return near
 
 
@@ -69,7 +69,7 @@ def policy_words(policy: Policy, depth: int, has_windows: bool) -> str:
     """What a policy that looks at positions alone allows; the others keep what they like."""
     if isinstance(policy, (Window, Rolling)):
         near = window_bound(policy.budget, depth).formula
-        return f"{near}; the sources round to {rounded_words(policy.budget, depth)}"
+        return f"{near}; papers round to {rounded_words(policy.budget, depth)}"
     if isinstance(policy, Streaming) and not has_windows:  # where they lose the sinks, more of the latest stay
         near = window_bound(policy.budget - policy.sinks, depth).formula
         return f"{near} by the window, and {plural(policy.sinks, 'sink')} in one hop from anywhere"
@@ -83,10 +83,10 @@ def rounded_words(window: int, layers: int) -> str:
 def calculator() -> str:
     """Three numbers in, the formulas with them out."""
     window, layers, dilation = (
-        int(column.number_input(label, min_value=1, max_value=most, step=1, **kept(name, default)))
-        for column, (label, name, default, most) in zip(st.columns(3), FIELDS, strict=True)
+        int(column.number_input(label, min_value=1, max_value=most, step=1, **kept_setting(ReachSettings, name)))
+        for column, (label, name, most) in zip(st.columns(3), FIELDS, strict=True)
     )
     exact, wide = window_bound(window, layers, dilation), layers * window * dilation
     over = "" if dilation == 1 else f", over a span of L · w · d = {wide:,}"
     formula = "L · (w − 1) + 1" + ("" if dilation == 1 else " over a span of L · (w − 1) · d + 1")
-    return f"**Exact:** {formula}: {exact.formula}. **The sources round:** {rounded_words(window, layers)}{over}."
+    return f"**Exact:** {formula}: {exact.formula}. **Rounded, as in papers:** {rounded_words(window, layers)}{over}."

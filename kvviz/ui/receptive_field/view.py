@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from streamlit.delta_generator import DeltaGenerator
 
-from kvviz.choices.experiment import TOKENS_LIMIT
 from kvviz.choices.setup import Setup
 from kvviz.choices.storage import Native
 from kvviz.figures.series import Series
@@ -17,14 +15,13 @@ from kvviz.measures.influence import Floats, beyond, by_distance, nearest, relay
 from kvviz.measures.reach import span
 from kvviz.ui.attention.view import query_of, quoted
 from kvviz.ui.receptive_field.runs import ALL_DEPTHS, Pair, Seen
+from kvviz.ui.receptive_field.settings import ReachSettings
 from kvviz.ui.shell.runs import Run
-from kvviz.ui.shell.state import View, kept
+from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import plural, setup_words, side_words, spans
 
-MEASURED_WORDS = {"gradient": "gradient (what really matters)", "rollout": "attention rollout"}
 PARTS = (0.99, 0.9, 0.5)  # of the influence, for the headline
 FEW_POSITIONS = 24
-COUNTED_FROM_0 = " (one less than its number in the figures)"
 
 
 def place(view: View, run: Run) -> tuple[int, int]:
@@ -59,16 +56,17 @@ def full_words(seen: Seen) -> str:
     if not full or len(full) == depth or seen.found.query == 0:
         return ""
     word = "Layer" if len(full) == 1 else "Layers"
-    sees = "sees" if len(full) == 1 else "see"
-    return f"{word} {spans(full)} of A {sees} everything before the token at once; the others do not."
+    lets = "lets" if len(full) == 1 else "let"
+    return f"{word} {spans(full)} of A {lets} the token see every position before it; the other layers do not."
 
 
 def source_of(view: View, run: Run, seen: Seen) -> int:
     """Where the path begins: as asked, moved into the reach, or the farthest position that has to be relayed."""
     inside = np.isfinite(seen.found.strength[0])
-    if view.reach_from is not None:
+    wanted = view.of(ReachSettings).path_from
+    if wanted is not None:
         places = np.flatnonzero(inside)
-        return int(places[np.abs(places - view.reach_from).argmin()])
+        return int(places[np.abs(places - wanted).argmin()])
     relayed = inside & ~direct_of(seen)
     return int(np.flatnonzero(relayed if relayed.any() else inside)[0])
 
@@ -88,11 +86,11 @@ def path_words(run: Run, seen: Seen, path: list[int]) -> str:
     source, strength = path[0], float(np.exp(seen.found.strength[0][path[0]]))
     stops = [f"{quoted(run, source)}"]
     stops += [f"—layer {level - 1}→ {quoted(run, path[level])}" for level in moves]
-    many = f"{plural(len(moves), 'hop')}, the product of all weights {strength:.2g}"
+    many = f"{plural(len(moves), 'hop')}; product of all weights {strength:.2g}"
     share = float(seen.found.gradient[0][source])
     return (
-        f"Strongest relay from {quoted(run, source)} ({many}; measured influence {share:.2g}): {' '.join(stops)}. "
-        "A weight is half the mean attention over the heads; staying on the residual stream has the other half."
+        f"Strongest path from {quoted(run, source)} ({many}; measured influence {share:.2g}): {' '.join(stops)}. The "
+        "weight of a hop is half the mean attention over the heads; the other half stays on the residual stream."
     )
 
 
@@ -109,11 +107,12 @@ def distance_words(pair: Pair, depth: int) -> str:
     """Relayed against direct: the share of the positions that A's own layer cannot see."""
     direct = direct_of(pair.a)
     if direct.all():
-        return f"In layer {depth - 1} A itself sees all {len(direct)} positions: nothing has to be relayed."
+        return f"In layer {depth - 1} the token sees all {len(direct)} positions under A: nothing has to be relayed."
     relayed, other = (beyond(side.found.gradient[0], direct) for side in (pair.a, pair.b))
     return (
-        f"Layer {depth - 1} of A itself sees {int(direct.sum())} of {len(direct)} positions. All others together have "
-        f"{relayed:.2%} of the influence under A, where they can only be relayed, and {other:.2%} under B."
+        f"In layer {depth - 1} the token itself sees {int(direct.sum())} of {len(direct)} positions under A. All other "
+        f"positions together have {relayed:.2%} of the influence under A, where it is relayed by other tokens, and "
+        f"{other:.2%} under B."
     )
 
 
@@ -129,46 +128,21 @@ def parts_words(seen: Seen, depth: int) -> str:
     still = " and ".join(name for name in ("FFN", "residual") if away.get(name) == 0.0)
     return (
         f"In layer {depth - 1} attention takes {away.get('attention', 0):.0%} of its influence from other positions; "
-        f"{still} exactly none: what they hand on was at this position before."
+        f"{still} exactly none, because they work on each position by itself."
     )
 
 
 def notes(setup: Setup) -> str:
     if isinstance(setup.storage, Native):
         return ""
-    return "Gradients are taken with numbers stored as they are: rounding to a code has no slope."
-
-
-def query_field(place: DeltaGenerator, run: Run) -> None:
-    """The token asked about, by its position as arrays count."""
-    last = run.trace.tokens - 1
-    place.number_input(
-        f"Token: position 0–{last}{COUNTED_FROM_0 if run.count_from else ''}",
-        min_value=0,
-        max_value=TOKENS_LIMIT,
-        step=1,
-        placeholder="the last",
-        **kept("query", None),
-    )
-
-
-def source_field(place: DeltaGenerator, run: Run, query: int) -> None:
-    """Where the strongest path begins."""
-    place.number_input(
-        f"Path from: position 0–{query}{COUNTED_FROM_0 if run.count_from else ''}",
-        min_value=0,
-        max_value=TOKENS_LIMIT,
-        step=1,
-        placeholder="the farthest that must be relayed",
-        **kept("reach_from", None),
-    )
+    return "Gradients are taken without quantised storage, because rounding has no gradient."
 
 
 def few_words(seen: Seen, run: Run) -> str:
     """Why not every number of layers is shown."""
     if len(seen.found.depths) == run.trace.layers:
         return ""
-    return f"Beyond {ALL_DEPTHS} positions the gradients of {len(seen.found.depths)} depths are taken, to save time."
+    return f"Beyond {ALL_DEPTHS} positions only {len(seen.found.depths)} numbers of layers are computed, to save time."
 
 
 def depths_csv(run: Run, found: Floats, depths: Sequence[int]) -> Callable[[], str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,22 +16,18 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from kvviz.choices.experiment import Experiment
+from kvviz.choices.setup import SETUP_PARSERS
 from kvviz.figures.tabular import figure_csv
 from kvviz.ui.shell import runs, waiting
+from kvviz.ui.shell.address import take_url, write_url
+from kvviz.ui.shell.model_card import model_card
 from kvviz.ui.shell.runs import Run
-from kvviz.ui.shell.sidebar import Sidebar, model_card
-from kvviz.ui.shell.state import View, adopt, take_url, view_from_query, write_url
+from kvviz.ui.shell.settings import Example, registered
+from kvviz.ui.shell.sidebar import Sidebar
+from kvviz.ui.shell.state import View, adopt, view_from_query
 from kvviz.ui.shell.words import plain
 
 PROSE = Path(__file__).parents[2] / "text" / "en"
-PAGES = {
-    "app.py": "Start",
-    "pages/1_Attention.py": "Attention",
-    "pages/2_Sinks.py": "Sinks",
-    "pages/3_Receptive_field.py": "Receptive field",
-    "pages/4_Cache.py": "Cache",
-    "pages/5_Memory.py": "Memory",
-}
 APPEAR_SECONDS = 1.5  # what a browser takes for the settings of its first page
 SETTINGS_SENT = threading.Event()
 PAINT_SECONDS = 0.2  # with 0.1 the rest arrives before the browser has begun
@@ -51,6 +47,7 @@ class Page:
 
     view: View
     top: Any
+    examples: tuple[Example, ...] = ()
 
     @property
     def sides(self) -> list[Experiment]:
@@ -60,7 +57,7 @@ class Page:
     def runs(self, *, maps: bool = False) -> tuple[Run, Run]:
         """The runs of A and B, with the maps of all heads of the view's layer where asked; without runs the page ends.
 
-        After a run that was stopped or failed ``view`` becomes that of the picture shown instead.
+        After a run that was stopped or failed ``view`` becomes that of the figures shown instead.
         """
         notes, slot = st.container(), st.empty()
         self.view, (a, b) = waiting.runs_or_last(self.view, self.sides, maps, slot)
@@ -89,14 +86,15 @@ class Page:
         if formula:
             st.markdown(formula)
 
-    def try_this(self, ideas: Sequence[tuple[str, str, dict[str, str]]]) -> None:
-        """Buttons that set the experiment: (label, what to watch, the URL parameters that change)."""
+    def try_this(self) -> None:
+        """The page's examples as buttons that set the experiment."""
         st.subheader("Try this", anchor=False)
-        columns = st.columns(min(len(ideas), 3))
-        for place, (label, watch, change) in enumerate(ideas):
+        columns = st.columns(min(len(self.examples), 3))
+        for place, one in enumerate(self.examples):
             with columns[place % len(columns)]:
-                st.button(label, on_click=change_view, args=(self.view, change), key=f"try.{place}", width="stretch")
-                st.caption(watch)
+                press: dict[str, Any] = {"on_click": change_view, "args": (self.view, one.change)}
+                st.button(one.label, key=f"try.{place}", width="stretch", **press)
+                st.caption(one.watch)
 
 
 def open_page(name: str, question: str, intro: str = "") -> Page:
@@ -110,13 +108,13 @@ def open_page(name: str, question: str, intro: str = "") -> Page:
     view = sidebar.draw()
     write_url(view)
     with links:
-        for path, title in PAGES.items():
-            st.page_link(path, label=title, query_params=view.words())
+        for entry in registered():
+            st.page_link(entry.path, label=entry.title, query_params=view.words())
     with st.sidebar:
         model_card(view.experiment.model)
         with st.expander("Copy link"):
             st.code(link_to(view), language=None, wrap_lines=True)
-            st.caption("The address bar holds the same: every setting, so that others see exactly this picture.")
+            st.caption("The same link is in the address bar. Every setting is in it, so others see the same figures.")
     st.title(question, anchor=False)
     if intro:
         st.markdown(intro)
@@ -125,7 +123,7 @@ def open_page(name: str, question: str, intro: str = "") -> Page:
         messages.warning(plain(note))
     for problem in sidebar.problems:
         messages.warning(plain(problem))
-    page = Page(view, st.container())
+    page = Page(view, st.container(), next(entry.examples for entry in registered() if entry.title == name))
     let_settings_appear()
     return page
 
@@ -153,17 +151,17 @@ def link_to(view: View) -> str:
     return f"{(st.context.url or '').partition('?')[0]}?{urlencode(view.words())}"
 
 
-def change_view(view: View, change: dict[str, str]) -> None:
+def change_view(view: View, change: Mapping[str, str]) -> None:
     """Adopt the view with some of its URL parameters changed; None of the others is lost."""
     query = {name: word for name, word in view.words().items() if name not in dropped_by(change)}
     adopt(view_from_query({**query, **change})[0])
     st.session_state["chosen"] = True
 
 
-def dropped_by(change: dict[str, str]) -> set[str]:
-    """A new policy on a side starts with the ordinary pattern, positions, storage and softmax."""
+def dropped_by(change: Mapping[str, str]) -> set[str]:
+    """A new policy on a side starts with that side's other choices as the ordinary ones."""
     sides = [name.removesuffix("policy") for name in change if name.endswith("policy")]
-    return {side + kind for side in sides for kind in ("pattern", "positions", "storage", "softmax")}
+    return {side + kind for side in sides for kind in SETUP_PARSERS if kind != "policy"}
 
 
 def show(fig: go.Figure, key: str, csv: Callable[[], str] | None = None) -> None:
@@ -174,7 +172,7 @@ def show(fig: go.Figure, key: str, csv: Callable[[], str] | None = None) -> None
 
 
 def download(key: str, csv: Callable[[], str]) -> None:
-    """A button for the numbers behind a picture, made when asked for."""
+    """A button for the numbers behind a figure, made when asked for."""
     looks: dict[str, Any] = {"type": "tertiary", "icon": ":material/download:", "key": f"{key}.csv"}
     st.download_button("Download as CSV", csv, file_name=f"kvviz-{key}.csv", mime="text/csv", **looks)
 

@@ -171,7 +171,7 @@ def sentence(error: Exception) -> str:
     if isinstance(error, (ValueError, ModelError)):
         return str(error)
     if isinstance(error, BROKEN_OFF):
-        return "This run was stopped because nobody waited for it; change a setting or reload the page."
+        return "This run was stopped because no page waited for it any more; change a setting or reload the page."
     return f"The run failed ({type(error).__name__}); the server's log has the details. Another setting may work."
 
 

@@ -1,4 +1,4 @@
-"""``python -m kvviz.ui.shell.serve``: start the app, with the first picture computed before the first visitor asks.
+"""``python -m kvviz.ui.shell.serve``: start the app, with the first figures computed before the first visitor asks.
 
 The server and its pages live in one process, so what is computed here is there when a page opens.
 """

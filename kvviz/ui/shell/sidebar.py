@@ -1,9 +1,8 @@
-"""The sidebar of every page: text, length, policies A and B with the knobs they name themselves, and the model card."""
+"""The sidebar of every page: text, length, A and B with the knobs their choices name, and the place one looks at."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -12,20 +11,19 @@ import streamlit as st
 from kvviz.choices import texts
 from kvviz.choices.experiment import TOKENS_LIMIT, Experiment
 from kvviz.choices.linked_text import Text
-from kvviz.choices.patterns import PATTERNS
-from kvviz.choices.setup import POSITIONS, SOFTMAXES, Setup
-from kvviz.choices.storage import STORAGES
+from kvviz.choices.setup import SETUP_PARSERS, Setup
 from kvviz.knobs import Choice, describe_knobs, spell_value
-from kvviz.models import DEFAULT_MODEL, MODELS
-from kvviz.policies import POLICIES
-from kvviz.ui.memory.settings import MEMORY_LOOKS, memory_look
+from kvviz.models import DEFAULT_MODEL
 from kvviz.ui.shell import runs
-from kvviz.ui.shell.state import HEAD, LAYER, LOOKS, PASTE, UPLOAD, View, kept, knob_key, setting
+from kvviz.ui.shell.glossary import knob_meaning, meaning
+from kvviz.ui.shell.menus import MENUS
+from kvviz.ui.shell.model_card import dtype_here
+from kvviz.ui.shell.number_fields import numbers_in, whole_number
+from kvviz.ui.shell.settings import PASTE, UPLOAD, settings_of_pages
+from kvviz.ui.shell.state import MOST_PLACES, View, kept, knob_key, setting
 
-POSITION_WORDS = {"original": "original (as in the text)", "slot": "slot (rank in the cache)"}
 SEED_LIMIT = 2**31 - 1
-SEED_WORDS = "One seed for all that is drawn by chance: changing it sets the seed of random eviction under A and B."
-SOFTMAX_WORDS = {"standard": "standard (sums to 1)", "off_by_one": "off by one (may abstain)"}
+SEED_WORDS = "The seed of every random choice; changing it also sets the seed of random eviction under A and B."
 
 
 @dataclass
@@ -38,7 +36,7 @@ class Sidebar:
         with st.sidebar:
             text = self.text()
             tokens, prompt_tokens = self.length()
-            setup = self.setup("a", "Policy A", View().experiment.setup)
+            setup = self.setup("a", f"{MENUS['policy'][0]} A", View().experiment.setup)
             versus = self.setup("b", "Compare with B", View().versus)
             layer, head, seed = self.place()
         model = setting("s.model", DEFAULT_MODEL)
@@ -52,9 +50,8 @@ class Sidebar:
             generate_tokens=setting("s.generate", 0),
             seed=seed,
         )
-        looks = {name: setting(name, getattr(View(), name)) for name in LOOKS if name not in ("layer", "head")}
-        looks |= {name: memory_look(name, looks[name]) for name in MEMORY_LOOKS}
-        return View(experiment, versus, layer, head, **looks)
+        own = tuple(page.from_widgets(setting) for page in settings_of_pages())
+        return View(experiment, versus, layer, head, setting("query", None), own)
 
     def text(self) -> Text:
         """A preset, a pasted text or an uploaded one; the last good text stays while the new one is not."""
@@ -99,15 +96,18 @@ class Sidebar:
     def fall_back(self, what: str, problem: str, otherwise: Any) -> Any:
         """Say what is wrong, and go on with what was right before."""
         st.error(problem)
-        self.problems.append(f"{problem} Until then the picture shows what was set before.")
+        self.problems.append(f"{problem} The figures still show the previous settings.")
         return st.session_state["good"].get(what, otherwise)
 
     def length(self) -> tuple[int, int | None]:
         left, right = st.columns(2)
-        tokens = self.whole(left, "Tokens", "s.tokens", View().experiment.tokens, 1, TOKENS_LIMIT, step=16)
-        prompt = self.whole(right, "Prompt ends after", "s.prompt", None, 1, TOKENS_LIMIT, placeholder="half")
+        tokens = self.whole(
+            left, "Tokens", "s.tokens", View().experiment.tokens, 1, TOKENS_LIMIT, step=16, help=meaning("token")
+        )
+        looks = {"placeholder": "half", "help": meaning("prompt")}
+        prompt = self.whole(right, "Prompt ends after", "s.prompt", None, 1, TOKENS_LIMIT, **looks)
         if prompt is not None and prompt > tokens:
-            problem = f"The prompt cannot end after {prompt} of {tokens} tokens; half of them is used."
+            problem = f"The prompt cannot end after {prompt} of {tokens} tokens; it ends after half of them instead."
             st.error(problem)
             self.problems.append(problem)
             prompt = None
@@ -124,40 +124,40 @@ class Sidebar:
 
     def setup(self, side: str, label: str, default: Setup) -> Setup:
         """One side's five choices; the four that are seldom changed are folded."""
+        first, *others = SETUP_PARSERS
         try:
-            policy = self.choice(side, "policy", label, POLICIES, default.policy)
+            chosen = {first: self.choice(side, first, label, default)}
             with st.expander(f"More choices for {side.upper()}"):
-                pattern = self.choice(side, "pattern", "Pattern: what may be seen", PATTERNS, default.pattern)
-                positions = self.word(f"{side}.positions", "Positions of kept keys", POSITIONS, POSITION_WORDS)
-                storage = self.choice(side, "storage", "Storage", STORAGES, default.storage)
-                softmax = self.word(f"{side}.softmax", "Softmax", SOFTMAXES, SOFTMAX_WORDS)
-            setup = Setup(policy, pattern, positions, storage, softmax)
+                chosen |= {kind: self.choice(side, kind, MENUS[kind][0], default) for kind in others}
+            setup = Setup(**chosen)
         except ValueError as error:
             return self.fall_back(side, str(error), default)
         st.session_state["good"][side] = setup
         return setup
 
-    def word(self, key: str, label: str, choices: tuple[str, ...], words: Mapping[str, str]) -> str:
-        chosen = st.selectbox(label, choices, format_func=lambda c: words[c], **kept(key, choices[0]))
-        return str(setting(key, chosen))
+    def choice(self, side: str, kind: str, label: str, default: Setup) -> Any:
+        """A menu of words; or of classes, and one control for every knob of the chosen one."""
+        key, offered, ordinary = f"{side}.{kind}", MENUS[kind][1], getattr(default, kind)
+        if not isinstance(ordinary, Choice):
+            return self.menu(kind, key, label, offered.__getitem__, ordinary)
+        chosen = offered[self.menu(kind, key, label, lambda name: offered[name].title, ordinary.name())]
+        fitted = {field.name for field in fields(chosen) if "fit" in field.metadata}
+        rows = [row | ({"default": None} if row["name"] in fitted else {}) for row in describe_knobs(chosen)]
+        return chosen(**{row["name"]: self.knob(side, kind, row) for row in rows})
 
-    def choice(self, side: str, kind: str, label: str, registry: Mapping[str, Any], default: Choice) -> Any:
-        """A menu of classes and one control for every knob of the chosen one."""
-        key = f"{side}.{kind}"
-        name = st.selectbox(label, list(registry), format_func=lambda n: registry[n].title, **kept(key, default.name()))
-        setting(key, name)
-        fitted = {field.name for field in fields(registry[name]) if "fit" in field.metadata}
-        rows = [row | ({"default": None} if row["name"] in fitted else {}) for row in describe_knobs(registry[name])]
-        return registry[name](**{row["name"]: self.knob(side, kind, row) for row in rows})
+    def menu(self, kind: str, key: str, label: str, words: Callable[[str], str], ordinary: str) -> str:
+        names, looks = list(MENUS[kind][1]), {"help": meaning(kind), **kept(key, ordinary)}
+        return str(setting(key, st.selectbox(label, names, format_func=words, **looks)))
 
     def knob(self, side: str, kind: str, row: dict[str, Any]) -> Any:
         """A control made from what the knob says of itself."""
         key, label, default = knob_key(side, kind, row["name"]), f"{row['name']}: {row['label']}", row["default"]
+        looks: dict[str, Any] = {"help": knob_meaning(row["name"])}
         if choices := row.get("choices"):
             self.put_within(key, lambda word: word if word in choices else default)
             return setting(key, st.selectbox(label, choices, **kept(key, default)))
         if isinstance(default, tuple):
-            listed = setting(key, st.text_input(label, **kept(key, spell_value(default))))
+            listed = setting(key, st.text_input(label, **looks, **kept(key, spell_value(default))))
             return numbers_in(row["name"], listed)
         if isinstance(default, bool):
             return bool(setting(key, st.toggle(label, **kept(key, default))))
@@ -166,7 +166,7 @@ class Sidebar:
             default = setting(knob_key("a", kind, "budget"), default)  # equal budgets are the natural comparison
         self.put_within(key, lambda number: None if number is None else min(max(number, low), high))
         # a field and not a slider: on one that reaches a million nobody could aim at 4
-        return whole_number(st, label, key, default, low, high, placeholder="by the budget")
+        return whole_number(st, label, key, default, low, high, placeholder="by the budget", **looks)
 
     def put_within(self, key: str, moved: Callable[[Any], Any]) -> None:
         """Another choice may have allowed more under the same name."""
@@ -176,52 +176,15 @@ class Sidebar:
 
     def place(self) -> tuple[int, int, int]:
         left, right = st.columns(2)
-        layer = self.whole(left, "Layer", "layer", LAYER, 0, 511)
-        head = self.whole(right, "Query head", "head", HEAD, 0, 511)
+        layer = self.whole(left, "Layer", "layer", View().layer, 0, MOST_PLACES, help=meaning("layer"))
+        head = self.whole(
+            right, "Query head", "head", View().head, 0, MOST_PLACES, help=meaning("query head", "KV head")
+        )
         looks = {"help": SEED_WORDS, "on_change": seed_both_sides}
         return layer, head, self.whole(st, "Seed", "s.seed", View().experiment.seed, 0, SEED_LIMIT, **looks)
-
-
-def whole_number(
-    place: Any, label: str, key: str, default: Any, low: int, high: int, *, step: int = 1, **looks: Any
-) -> Any:
-    """A number field whose fractions are refused in a sentence: Streamlit's own for integers cuts 20.7 to 20."""
-    limits = {"min_value": float(low), "max_value": float(high), "step": float(step), "format": "%g"}
-    number = setting(key, place.number_input(label, **limits, **looks, **kept(key, default)))
-    if number is None or float(number).is_integer():
-        return None if number is None else int(number)
-    name = label.partition(":")[0]
-    raise ValueError(f"{name}={number:g} must be a whole number from {low} to {high}.")
 
 
 def seed_both_sides() -> None:
     """A new seed is the seed of random eviction under A and B; each may still be given its own."""
     for side in "ab":
         st.session_state[knob_key(side, "policy", "seed")] = st.session_state["s.seed"]
-
-
-def numbers_in(name: str, listed: str) -> tuple[int, ...]:
-    """The whole numbers a person listed, whatever stands between them; the knob checks their range."""
-    parts = [part for part in re.split(r"[\s/,;]+", listed) if part]
-    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        raise ValueError(f"{name}={listed!r} must be whole numbers joined by /, such as 1/2/4.")
-    return tuple(map(int, parts))
-
-
-def dtype_here(model: str) -> str | None:
-    """The number format of the model's runs, known once it is loaded; it travels in the link, to be compared."""
-    loaded = runs.model_if_loaded(model)
-    return str(loaded.dtype).removeprefix("torch.") if loaded else None
-
-
-def model_card(name: str) -> None:
-    """What model this is, what it was made from, and under which licence."""
-    loaded = runs.model_if_loaded(name)
-    card = loaded.card if loaded else MODELS.get(name)
-    if card is None:
-        return
-    where = f" · {dtype_here(name)} on {loaded.device}" if loaded else ""
-    st.caption(
-        f"**{card.title}** · {card.parameters / 1e6:.0f} M parameters{where}  \n{card.weights_note}  \n"
-        f"{card.attribution} · [{card.licence}]({card.licence_url})"
-    )

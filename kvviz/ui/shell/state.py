@@ -1,82 +1,60 @@
-"""The settings of a page: plain words in the URL, widget values in the session, and one View made of them.
-
-The URL is written by hand: Streamlit's own binding pushes several history entries a page change and Back then resets
-everything. A URL that this session did not write itself (a link, Back, Forward) is adopted; an empty one, as after a
-reload of a bare page, leaves the session as it is.
-"""
+"""The settings of a page: plain words in a URL, widget values in the session, and one View made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import streamlit as st
 
 from kvviz.choices.experiment import TOKENS_LIMIT, Experiment
-from kvviz.choices.setup import Setup, setup_from_query, setup_query
-from kvviz.choices.words import attempt, number_parser, one_of
+from kvviz.choices.setup import SETUP_PARSERS, Setup, setup_from_query, setup_query
+from kvviz.choices.words import number_parser
 from kvviz.knobs import Choice, spell_value
-from kvviz.measures.attention import MEASURES
 from kvviz.models import DEFAULT_MODEL, ModelError, check_name
 from kvviz.policies.streaming import Streaming
-from kvviz.ui.memory.settings import MEMORY_DEFAULTS, MEMORY_LOOKS, memory_words
-from kvviz.ui.receptive_field.settings import REACH_DEFAULTS, REACH_LOOKS, reach_words
 from kvviz.ui.shell import runs
+from kvviz.ui.shell.settings import (
+    PASTE,
+    PageSettings,
+    S,
+    link_of,
+    linked,
+    links,
+    ordinary,
+    parsed,
+    settings_of_pages,
+    words_of,
+)
 
 LAYER, HEAD = 14, 3  # where SmolLM2 shows a plain sink, some locality and a few heavy tokens
-PASTE, UPLOAD = "paste", "upload"
-SCALES = ("log", "linear", "no_sinks")
-AVERAGES = ("head", "layer")  # one head, or the mean of its layer's heads
-LOOKS: dict[str, Callable[[str], Any]] = {
-    "layer": number_parser("layer", 0, 511),
-    "head": number_parser("head", 0, 511),
-    "query": number_parser("query", 0, TOKENS_LIMIT),
-    "scale": one_of("scale", SCALES),
-    "measure": one_of("measure", tuple(MEASURES)),
-    "average": one_of("average", AVERAGES),
-    "top_k": number_parser("top_k", 1, 64),
-    "sinks": number_parser("sinks", 1, 8),
-    **MEMORY_LOOKS,
-    **REACH_LOOKS,
-}
+MOST_PLACES = 511  # the highest layer or head a link may name, whatever the model
 
 
 @dataclass(frozen=True)
 class View:
-    """Everything a page depends on: the experiment under A, the setup B beside it, and where one looks."""
+    """Everything a page depends on: the experiment under A, the setup B beside it, where one looks, and what the pages
+    have of their own."""
 
     experiment: Experiment = field(default_factory=lambda: Experiment(Setup(Streaming(budget=64, sinks=4))))
     versus: Setup = field(default_factory=Setup)
-    layer: int = LAYER
-    head: int = HEAD  # a query head
-    query: int | None = None  # position of the query whose weights are shown; None = the last one
-    scale: str = SCALES[0]
-    measure: str = next(iter(MEASURES))
-    average: str = AVERAGES[0]
-    top_k: int = 8  # how many of the strongest keys are compared
-    sinks: int = 4  # how many first tokens count as sinks where mass is measured
-    mem_model: str = MEMORY_DEFAULTS["mem_model"]  # of the Memory page, as those below
-    mem_config: str = ""
-    mem_tokens: int = MEMORY_DEFAULTS["mem_tokens"]
-    mem_batch: int = 1
-    mem_dtype: str = MEMORY_DEFAULTS["mem_dtype"]
-    mem_room: int = MEMORY_DEFAULTS["mem_room"]
-    mem_gpus: int = 1
-    mem_parameters: int | None = None
-    reach_by: str = REACH_DEFAULTS["reach_by"]  # of the Receptive field page, as those below
-    reach_from: int | None = None
-    reach_window: int = REACH_DEFAULTS["reach_window"]
-    reach_layers: int = REACH_DEFAULTS["reach_layers"]
-    reach_dilation: int = REACH_DEFAULTS["reach_dilation"]
+    layer: int = linked("layer", LAYER, number_parser("layer", 0, MOST_PLACES), always=True)
+    head: int = linked("head", HEAD, number_parser("head", 0, MOST_PLACES), always=True)  # a query head
+    # position of the query whose weights are shown; None = the last one
+    query: int | None = linked("query", None, number_parser("query", 0, TOKENS_LIMIT), always=True)
+    own: tuple[PageSettings, ...] = field(default_factory=ordinary)  # one for each page that has settings
+
+    def of(self, page: type[S]) -> S:
+        """The settings of one page."""
+        return next((own for own in self.own if isinstance(own, page)), page())
 
     def words(self) -> dict[str, str]:
         """All of it as URL parameters."""
-        looks = {name: getattr(self, name) for name in LOOKS}
-        own = {*MEMORY_LOOKS, *REACH_LOOKS}  # one page's settings are in the link where they differ from the ordinary
-        chosen = {name: str(v) for name, v in looks.items() if v is not None and name not in own}
-        sides = {**self.experiment.query(), **setup_query(self.versus, "b_")}
-        return {**sides, **chosen, **memory_words(looks), **reach_words(looks)}
+        words = {**self.experiment.query(), **setup_query(self.versus, "b_"), **words_of(self)}
+        for own in self.own:
+            words |= own.words()
+        return words
 
 
 def view_from_query(query: Mapping[str, str]) -> tuple[View, list[str]]:
@@ -89,11 +67,14 @@ def view_from_query(query: Mapping[str, str]) -> tuple[View, list[str]]:
         experiment = replace(experiment, model=DEFAULT_MODEL)
     if note := runs.dtype_note(experiment.dtype):
         notes.append(note)
-    looks: dict[str, Any] = {}
-    for name, parser in LOOKS.items():
-        if name in query:
-            attempt(notes, looks, name, parser, query[name])
-    return View(replace(experiment, dtype=None), setup_from_query(query, notes, "b_"), **looks), notes
+    looks = parsed(View, query, notes)
+    own = tuple(page(**parsed(page, query, notes)) for page in settings_of_pages())
+    return View(replace(experiment, dtype=None), setup_from_query(query, notes, "b_"), **looks, own=own), notes
+
+
+def is_ordinary(view: View) -> bool:
+    """Whether it is what a bare address shows."""
+    return replace(view, experiment=replace(view.experiment, dtype=None)) == View()
 
 
 def adopt(view: View) -> None:
@@ -112,16 +93,21 @@ def widget_values(view: View) -> dict[str, Any]:
         "s.seed": experiment.seed,
         "s.generate": experiment.generate_tokens,
         "s.model": experiment.model,
-        **{name: getattr(view, name) for name in LOOKS},
+        **{link.word: getattr(part, link.name) for part in (view, *view.own) for link in links(part)},
         **({} if experiment.text.preset else {"s.paste": experiment.text.content}),
     }
     for side, setup in (("a", experiment.setup), ("b", view.versus)):
-        for kind in ("policy", "pattern", "storage"):
-            choice: Choice = getattr(setup, kind)
-            values[f"{side}.{kind}"] = choice.name()
-            values |= {knob_key(side, kind, f.name): shown(getattr(choice, f.name)) for f in fields(choice)}
-        values |= {f"{side}.positions": setup.positions, f"{side}.softmax": setup.softmax}
+        for kind in SETUP_PARSERS:
+            values |= choice_values(side, kind, getattr(setup, kind))
     return values
+
+
+def choice_values(side: str, kind: str, chosen: Choice | str) -> dict[str, Any]:
+    """The menu of one of the five choices, and its knobs where it has some."""
+    if isinstance(chosen, str):
+        return {f"{side}.{kind}": chosen}
+    knobs = {knob_key(side, kind, f.name): shown(getattr(chosen, f.name)) for f in fields(chosen)}
+    return {f"{side}.{kind}": chosen.name(), **knobs}
 
 
 def shown(value: Any) -> Any:
@@ -148,51 +134,7 @@ def kept(key: str, default: Any) -> dict[str, Any]:
     return {"key": key, "persist_state": "session"}
 
 
-def take_url(page: str) -> None:
-    """Adopt the page's URL if this session did not write it; the sentences about bad values are kept for the page."""
-    query = dict(st.query_params)
-    is_new = "settings" not in st.session_state
-    st.session_state.setdefault("settings", {})
-    st.session_state.setdefault("good", {})
-    is_other_page = st.session_state.get("page") != page
-    st.session_state["page"] = page
-    # a bare URL on the same page is Back to the very first picture; on another page it says nothing
-    is_bare = not query and (is_other_page or not st.session_state.get("written"))
-    if is_new or (query != st.session_state["written"] and not is_bare and not was_changed_here()):
-        view, notes = view_from_query(query)
-        adopt(view)
-        st.session_state.update({"link_notes": notes, "written": query})
-        ask_for_text(query.get("text", ""), view, notes)
-    elif is_other_page:
-        st.session_state.update(st.session_state["settings"])  # the other page's widgets are new ones to Streamlit
-
-
-def ask_for_text(word: str, view: View, notes: list[str]) -> None:
-    """Where a link's text is known by its hash alone, open the field to paste it, which goes on asking."""
-    is_missing = word.startswith("sha256:") and view.experiment.text.spell() != word
-    st.session_state["asked_word"] = word
-    st.session_state["asked"] = next(note for note in notes if "paste or upload" in note) if is_missing else ""
-    if is_missing:
-        notes.remove(st.session_state["asked"])  # the field says it
-        st.session_state["s.text"] = st.session_state["settings"]["s.text"] = PASTE
-        st.session_state["s.paste"] = st.session_state["settings"]["s.paste"] = ""
-
-
-def was_changed_here() -> bool:
-    """Whether this run comes from a widget: then the URL the browser sent may simply be older than our last one."""
-    settings = st.session_state["settings"]
-    return st.session_state.pop("chosen", False) or any(
-        key in st.session_state and st.session_state[key] != value for key, value in settings.items()
-    )
-
-
-def write_url(view: View) -> None:
-    """Put the view into the address bar, which makes one history entry: Back undoes one change."""
-    query, shown = view.words(), dict(st.query_params)
-    if st.session_state.get("asked") and setting("s.text", "") == PASTE and not setting("s.paste", ""):
-        query["text"] = st.session_state["asked_word"]  # until it is pasted, the link goes on naming it
-    is_first_picture = replace(view, experiment=replace(view.experiment, dtype=None)) == View()
-    if shown != query and (shown or not is_first_picture):
-        st.query_params.from_dict(query)
-        shown = query
-    st.session_state["written"] = shown
+def kept_setting(page: type[PageSettings], name: str) -> dict[str, Any]:
+    """``kept`` for a page's own setting, by the name of its field."""
+    link = link_of(page, name)
+    return kept(link.word, link.default)

@@ -1,4 +1,4 @@
-"""Waiting for a run: progress where the figure will be, a way to stop it, and else the last picture.
+"""Waiting for a run: progress where the figure will be, a way to stop it, and else the last figures.
 
 The session remembers which results it showed last by their keys; the results themselves stay with the worker.
 """
@@ -22,7 +22,7 @@ from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import plain
 
 # A run that ends sooner shows no progress: drawing it takes processor time that the run needs.
-QUICK_SECONDS = 0.3  # where there is no picture yet
+QUICK_SECONDS = 0.3  # where there is no figure yet
 PATIENT_SECONDS = 1.5  # where the last one still stands there, greyed
 POLL_SECONDS = 0.25
 ATTEMPTS = 3  # a shared run may be broken off for another page just as this one joins it
@@ -147,7 +147,9 @@ def last_shown(slot: Any, why: str, needs_maps: bool) -> tuple[View, list[Run]]:
     found = [run for run in map(WORKER.result, keys) if run is not None and (not needs_maps or has_maps(run, view))]
     is_whole = len(found) == 2
     with slot.container():
-        st.info(f"{plain(why)} {'The picture shows the settings before.' if is_whole else 'Nothing is shown yet.'}")
+        st.info(
+            f"{plain(why)} {'The figures still show the previous settings.' if is_whole else 'Nothing is shown yet.'}"
+        )
         st.button("Run it", key="again", on_click=try_again)
     if not is_whole:
         st.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
-from kvviz.choices.setup import Setup
+from kvviz.choices.setup import SETUP_PARSERS, Setup
 from kvviz.knobs import Choice, spell_value
 from kvviz.text.counting import plural
 
@@ -37,16 +37,15 @@ def value_words(value: object) -> str:
 
 def setup_words(setup: Setup) -> str:
     """The policy, and whatever else differs from the ordinary."""
-    plain, words = Setup(), [choice_words(setup.policy)]
-    if setup.pattern != plain.pattern:
-        words.append(f"pattern {choice_words(setup.pattern)}")
-    if setup.positions != plain.positions:
-        words.append(f"{setup.positions} positions")
-    if setup.storage != plain.storage:
-        words.append(f"storage {choice_words(setup.storage)}")
-    if setup.softmax != plain.softmax:
-        words.append(f"softmax {setup.softmax.replace('_', ' ')}")
-    return " · ".join(words)
+    ordinary = Setup()
+    chosen = {kind: getattr(setup, kind) for kind in SETUP_PARSERS}
+    others = [kind_words(k, v) for k, v in chosen.items() if k != "policy" and v != getattr(ordinary, k)]
+    return " · ".join([choice_words(setup.policy), *others])
+
+
+def kind_words(kind: str, chosen: Choice | str) -> str:
+    """``pattern Sliding window, window 8``, ``off-by-one softmax``."""
+    return f"{chosen.replace('_', '-')} {kind}" if isinstance(chosen, str) else f"{kind} {choice_words(chosen)}"
 
 
 def side_words(side: str, setup: Setup) -> str:

@@ -1,4 +1,4 @@
-"""The experiment board of the Sinks page: what is asked of the worker, and what is said of its outcome."""
+"""The sink ablation of the Sinks page: what is asked of the worker, and what is said of its outcome."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def board_budget(view: View, tokens: int, sinks: int) -> int:
 
 
 def board_job(view: View, run: Run, sinks: int) -> tuple[Key, Callable[[Job], Kept]]:
-    """The experiment board of this text: its key and how to compute it."""
+    """The ablation on this text: its key and how to compute it."""
     experiment, prompt = view.experiment, run.trace.prompt_tokens
     budget = board_budget(view, run.trace.tokens, sinks)
 
@@ -64,7 +64,7 @@ def board_words(outcomes: Sequence[Outcome], model: str, sinks: int) -> str:
     full, window, streaming, breaks, abstaining, abstaining_window = (outcome.loss for outcome in outcomes)
     lost, repaired = window - full, window - breaks
     share = repaired / lost if lost > 0.02 else 0.0
-    verdict = "mostly their place" if share > 0.5 else "not only their place"
+    verdict = "mostly their position" if share > 0.5 else "not only their position"
     budget = outcomes[1].setup.policy.budget  # type: ignore[attr-defined]
     if lost <= 0.02:
         seen = f"losing the first tokens hardly matters here ({lost:+.3f} nats)"
@@ -76,8 +76,8 @@ def board_words(outcomes: Sequence[Outcome], model: str, sinks: int) -> str:
         )
     return (
         f"{model} on this text, with {budget} entries where the cache is limited: {seen}. "
-        f"Softmax off by one: {abstaining - full:+.3g} nats with the full cache, "
-        f"{abstaining_window - window:+.3g} with the window, against the ordinary softmax."
+        f"The off-by-one softmax changes the loss by {abstaining - full:+.3g} nats with the full cache and by "
+        f"{abstaining_window - window:+.3g} with the window."
     )
 
 

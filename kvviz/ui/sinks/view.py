@@ -9,7 +9,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from kvviz.choices.linked_text import Text
-from kvviz.choices.texts import DEFAULT_TEXT, LONG_TEXT
+from kvviz.choices.texts import LONG_TEXT
 from kvviz.figures.attention import attention_map
 from kvviz.figures.tabular import csv_of
 from kvviz.measures.sinks import growth, mean_known, sink_share
@@ -23,26 +23,7 @@ from kvviz.ui.shell.words import plural, setup_words
 from kvviz.ui.sinks.ablation import Kept
 
 Floats = NDArray[np.floating]
-SINK_CHOICES = (1, 2, 4, 8)
 SENTENCES = 64
-IDEAS = (
-    (
-        "Take the sinks away",
-        "A window of 64 against the full cache: where the first tokens were, every other weight grows. Then read the "
-        "experiment board.",
-        {"text": DEFAULT_TEXT, "tokens": "256", "policy": "window:budget=64", "b_policy": "full"},
-    ),
-    (
-        "Let attention abstain",
-        "Softmax off by one under A: heads may give less than one in all, but this model never learnt to.",
-        {"policy": "full", "softmax": "off_by_one", "b_policy": "full"},
-    ),
-    (
-        "One sink is nearly enough",
-        "Count only token 0 as the sink: most of the mass is there already.",
-        {"policy": "streaming:budget=64,sinks=1", "b_policy": "streaming:budget=64,sinks=4", "sinks": "1"},
-    ),
-)
 
 
 def shares(run: Run, sinks: int) -> Floats:
@@ -85,17 +66,17 @@ def denominator_words(run: Run, sinks: int, name: str) -> str:
     if not np.isfinite(by_layer).any():
         return f"Under {name} no query after the prompt was computed."
     if not np.nanmax(by_layer):
-        return f"Under {name} {first} hold nothing: {why_nothing(run, sinks)}."
+        return f"Under {name} {first} have no share of the softmax denominator: {why_nothing(run, sinks)}."
     layer = int(np.nanargmax(by_layer))
     assert run.trace.first_weights is not None
     factors = growth(run.trace.first_weights[layer], sinks, run.trace.prompt_tokens)
     if not len(factors):
-        return f"Under {name} no query after the prompt has other tokens to look at than {first}."
+        return f"Under {name} no query after the prompt sees any token but {first}."
     median, tenth = np.quantile(factors, [0.5, 0.9])
     return (
-        f"Under {name} {first} hold {by_layer[layer]:.0%} of the denominator in layer {layer} on average. Without them "
-        f"the other weights of a row would grow 1 / (1 − share) times: {times(median)} in the median row of that "
-        f"layer, {times(tenth)} or more in one row of ten."
+        f"Under {name} {first} make up {by_layer[layer]:.0%} of the softmax denominator in layer {layer} on average. "
+        f"Without them the other weights of a row would grow by a factor of 1 / (1 − share): {times(median)} in the "
+        f"median row of that layer, {times(tenth)} or more in one row of ten."
     )
 
 
@@ -103,9 +84,9 @@ def why_nothing(run: Run, sinks: int) -> str:
     """Why the late queries do not see the first tokens: gone, never read, or hidden."""
     trace = run.trace
     if trace.evicted_at[:, :, :sinks].max() > trace.prompt_tokens:
-        return "the pattern hides them, though some of them are held"
+        return "the pattern hides them, though some are still in the cache"
     is_afresh = trace.setup.policy.recomputes
-    return "they are not among the tokens read afresh" if is_afresh else "they have left the cache"
+    return "they are not among the tokens that are re-computed" if is_afresh else "they have left the cache"
 
 
 def times(factor: float) -> str:
@@ -114,7 +95,7 @@ def times(factor: float) -> str:
 
 
 def norm_words(run: Run, layer: int, head: int, sinks: int) -> str:
-    """How long keys and values of the first tokens are beside the others."""
+    """The norms of the keys and values of the first tokens beside the others."""
     parts, ratio = [], 1.0
     for name, norms in (("keys", run.trace.key_norm), ("values", run.trace.value_norm)):
         assert norms is not None
@@ -124,12 +105,12 @@ def norm_words(run: Run, layer: int, head: int, sinks: int) -> str:
             ratio = float(np.mean(mine) / np.median(others))  # of the values, which come last
     if not parts:
         return "The text has no other tokens to compare with."
-    meaning = "Their values are not shorter than others here."
+    remark = "The values of the first tokens are not shorter than the others here."
     if ratio < 0.9:
-        meaning = "Short values: weight that falls on them brings little into the sum."
+        remark = "The values of the first tokens are short, so attention to them adds little to the output."
     return (
-        f"Layer {layer}, KV head {head}, mean length of the first {plural(sinks, 'token')} against the median of the "
-        f"others: {'; '.join(parts)}. {meaning}"
+        f"Layer {layer}, KV head {head}, mean norm of the first {plural(sinks, 'token')} against the median norm of "
+        f"the others: {'; '.join(parts)}. {remark}"
     )
 
 

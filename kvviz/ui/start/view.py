@@ -7,38 +7,12 @@ import streamlit as st
 
 from kvviz.figures.series import binary_unit
 from kvviz.run.trace import Trace
+from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.runs import Run
+from kvviz.ui.shell.settings import registered
 from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import plural, setup_words
-
-QUESTIONS = (
-    ("pages/4_Cache.py", "What does a sliding window forget?", {"policy": "window:budget=64", "b_policy": "full"}),
-    (
-        "pages/4_Cache.py",
-        "What do four sinks change?",
-        {"policy": "streaming:budget=64,sinks=4", "b_policy": "window:budget=64"},
-    ),
-    (
-        "pages/4_Cache.py",
-        "How does a cache [4, 5, 6, 7] become [5, 6, 7, 8]?",
-        {"text": "toy", "tokens": "12", "policy": "window:budget=4", "b_policy": "full"},
-    ),
-    (
-        "pages/4_Cache.py",
-        "Where does the ring buffer put token i?",
-        {"text": "toy", "tokens": "12", "policy": "rolling:budget=4", "b_policy": "window:budget=4"},
-    ),
-    (
-        "pages/1_Attention.py",
-        "Where does a late token look?",
-        {"policy": "full", "b_policy": "streaming:budget=64,sinks=4", "layer": "14", "head": "3"},
-    ),
-    (
-        "pages/1_Attention.py",
-        "What if attention need not sum to one?",
-        {"policy": "full", "softmax": "off_by_one", "b_policy": "full", "scale": "linear"},
-    ),
-)
+from kvviz.ui.start.questions import QUESTIONS
 
 
 def mean_loss(trace: Trace) -> float:
@@ -58,7 +32,7 @@ def headline(a: Run, b: Run) -> str:
     cost = "" if np.isnan(loss) else f", {loss_words(loss)}"
     saved = saved_words(a.trace.cache_bytes, b.trace.cache_bytes)
     return (
-        f"The model just read {plural(a.trace.tokens, 'token')} remembering at most {most_held(a.trace)} of them: "
+        f"The model just read {plural(a.trace.tokens, 'token')} and kept at most {most_held(a.trace)} of them: "
         f"{saved} {setup_words(b.trace.setup)}{cost} (policy A: {setup_words(a.trace.setup)})."
     )
 
@@ -77,8 +51,8 @@ def saved_words(a_bytes: int, b_bytes: int) -> str:
     return "as much cache as" if share == 0 else f"{abs(share):.0%} {'less' if share > 0 else 'more'} cache than"
 
 
-def cards(a: Run, b: Run) -> list[tuple[str, str, str]]:
-    """Entries, bytes and loss: name, value under A, and B beside it."""
+def cards(a: Run, b: Run) -> list[tuple[str, str, str, str]]:
+    """Entries, bytes and loss: name, value under A, B beside it, and what the name means."""
     traces = (a.trace, b.trace)
     size, unit = binary_unit(max(t.cache_bytes for t in traces))
     held = [f"{most_held(t)} of {t.tokens}" for t in traces]
@@ -86,15 +60,16 @@ def cards(a: Run, b: Run) -> list[tuple[str, str, str]]:
     losses = [mean_loss(t) for t in traces]
     nats = ["—" if np.isnan(loss) else f"{loss:.3g} nats" for loss in losses]
     return [
-        ("Tokens held at the end", held[0], f"B: {held[1]}"),
-        ("Cache, K and V, all layers", bytes_[0], f"B: {bytes_[1]}"),
-        ("Loss per token after the prompt", nats[0], f"B: {nats[1]}"),
+        ("Tokens held at the end", held[0], f"B: {held[1]}", meaning("budget")),
+        ("Cache, K and V, all layers", bytes_[0], f"B: {bytes_[1]}", meaning("KV cache")),
+        ("Loss per token after the prompt", nats[0], f"B: {nats[1]}", meaning("loss")),
     ]
 
 
 def questions(view: View) -> None:
     """Six links, each to a page with the settings that answer it."""
-    plain = View().words()
+    ordinary, paths = View().words(), {entry.title: entry.path for entry in registered()}
+    icon = ":material/arrow_forward:"
     for column, part in zip(st.columns(2), (QUESTIONS[::2], QUESTIONS[1::2]), strict=True):
-        for path, label, change in part:
-            column.page_link(path, label=label, icon=":material/arrow_forward:", query_params={**plain, **change})
+        for one in part:
+            column.page_link(paths[one.page], label=one.label, icon=icon, query_params={**ordinary, **one.change})

@@ -1,0 +1,32 @@
+"""The Attention page's own menus."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from kvviz.measures.attention import MEASURES, Measure
+from kvviz.ui.attention.settings import AVERAGES, SCALES, AttentionSettings
+from kvviz.ui.shell.glossary import meaning
+from kvviz.ui.shell.state import kept_setting
+
+
+def map_menus() -> tuple[str, str]:
+    """How the maps are coloured, and whether they are of one head or of its layer."""
+    left, right = st.columns(2)
+    scale = left.segmented_control("Colour scale", list(SCALES), required=True, **menu("scale", SCALES))
+    average = right.segmented_control("Map of", list(AVERAGES), required=True, **menu("average", AVERAGES))
+    return str(scale), str(average)
+
+
+def measure_menu() -> Measure:
+    """What the overview of layers and heads shows."""
+    titles = {name: measure.title for name, measure in MEASURES.items()}
+    looks = {"help": meaning(*(name.replace("_", " ") for name in MEASURES)), **menu("measure", titles)}
+    return MEASURES[str(st.selectbox("Choose a layer and head by", list(MEASURES), **looks))]
+
+
+def menu(name: str, words: dict[str, str]) -> dict[str, Any]:
+    """What the widget of a setting needs, its values shown in words."""
+    return {"format_func": words.__getitem__, **kept_setting(AttentionSettings, name)}

@@ -1,0 +1,34 @@
+"""What the field's words mean, one sentence each, as the tooltip where a page first uses them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+GLOSSARY = Path(__file__).parents[2] / "text" / "en" / "glossary.md"
+# knobs whose label alone does not say enough, and the word that explains them
+KNOBS = {
+    "budget": "budget",
+    "sinks": "sink",
+    "observe": "observation window",
+    "window": "window",
+    "dilation": "dilation",
+    "residual": "residual",
+}
+
+
+@cache
+def glossary() -> dict[str, str]:
+    """Every word and its sentence."""
+    return dict(re.findall(r"^\*\*(.+?)\*\*: (.+)$", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def meaning(*words: str) -> str:
+    """The sentences for some words, each led by its word, for ``help=``."""
+    return "  \n".join(f"**{word[:1].upper()}{word[1:]}**: {glossary()[word]}" for word in words)
+
+
+def knob_meaning(knob: str) -> str | None:
+    """The same for a knob, where it needs one."""
+    return meaning(KNOBS[knob]) if knob in KNOBS else None

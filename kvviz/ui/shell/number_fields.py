@@ -1,0 +1,28 @@
+"""Whole numbers as people type them: one in a field, or several in a line."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from kvviz.ui.shell.state import kept, setting
+
+
+def whole_number(
+    place: Any, label: str, key: str, default: Any, low: int, high: int, *, step: int = 1, **looks: Any
+) -> Any:
+    """A number field whose fractions are refused in a sentence: Streamlit's own for integers cuts 20.7 to 20."""
+    limits = {"min_value": float(low), "max_value": float(high), "step": float(step), "format": "%g"}
+    number = setting(key, place.number_input(label, **limits, **looks, **kept(key, default)))
+    if number is None or float(number).is_integer():
+        return None if number is None else int(number)
+    name = label.partition(":")[0]
+    raise ValueError(f"{name}={number:g} must be a whole number from {low} to {high}.")
+
+
+def numbers_in(name: str, listed: str) -> tuple[int, ...]:
+    """The whole numbers a person listed, whatever stands between them; the knob checks their range."""
+    parts = [part for part in re.split(r"[\s/,;]+", listed) if part]
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise ValueError(f"{name}={listed!r} must be whole numbers joined by /, such as 1/2/4.")
+    return tuple(map(int, parts))
