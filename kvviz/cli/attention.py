@@ -10,13 +10,14 @@ import numpy as np
 from kvviz.cli import replayed as common
 from kvviz.cli.options import whole
 from kvviz.cli.replayed import replayed
+from kvviz.measures.sinks import SINKS
 
 ABOUT = "sink mass, entropy and mean distance of every layer and query head"
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     common.add_options(command)
-    command.add_argument("--sinks", type=whole, default=4, metavar="S", help="first positions counted as sinks")
+    command.add_argument("--sinks", type=whole, default=SINKS, metavar="S", help="first positions counted as sinks")
 
 
 def answer(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -14,6 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kvviz.measures.sinks import SINKS
+
 
 def sink_mass(weights: Tensor, positions: Tensor, sinks: int) -> Tensor:
     """Share of each query's attention on the first ``sinks`` positions of the text: Σ_{j < s} w_j, (A, R)."""
@@ -63,7 +65,7 @@ class AttentionRecorder:
         query_heads: int,
         tokens: int,
         *,
-        sinks: int = 4,
+        sinks: int = SINKS,
         kv_heads: int | None = None,
         maps: Iterable[tuple[int, int]] = (),
     ) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from kvviz.figures.tabular import csv_of
 from kvviz.measures.overlap import mean_map
+from kvviz.measures.sinks import SINKS
 from kvviz.models.heads import kv_head_of
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.state import View
@@ -19,10 +19,10 @@ Floats = NDArray[np.floating]
 
 CELLS = 256  # a longer text shares cells: three maps of 512 are more than a page should weigh
 FEW_TOKENS = 24  # up to so many it is written out who may see whom
-SCALE_WORDS = {"log": "logarithmic", "linear": "linear 0–1", "no_sinks": "first 4 keys left out"}
+SCALE_WORDS = {"log": "logarithmic", "linear": "linear 0–1", "no_sinks": f"first {SINKS} keys left out"}
 AVERAGE_WORDS = {"head": "one head", "layer": "mean of the layer's heads"}
 MEASURES = {
-    "sink_mass": "sink mass: share of attention on the first 4 tokens",
+    "sink_mass": f"sink mass: share of attention on the first {SINKS} tokens",
     "recent_mass": "recent mass: share of attention on the latest 16 tokens",
     "entropy": "entropy: 1 = spread evenly over all keys",
     "mean_distance": "mean distance: 1 = as far back as possible",
@@ -140,7 +140,3 @@ def choose_place(layer: int, head: int) -> None:
 def choose_query(query: int) -> None:
     """The strip's answer."""
     st.session_state["query"] = query
-
-
-def map_csv(weights: Floats, run: Run) -> Callable[[], str]:
-    return lambda: csv_of(weights, run.labels, run.labels)
