@@ -65,8 +65,8 @@ class Chosen:
         words = choice_words(setup.policy)
         if not isinstance(storage, Native):
             words += f", {choice_words(storage)}"
-        more: dict[str, Any] = {"batch": self.batch, "dtype": self.dtype, "storage": storage}
-        return ask_for(setup.policy, self.shape, tokens=self.tokens, **more), words, notes
+        ask = ask_for(setup.policy, self.shape, tokens=self.tokens, batch=self.batch, dtype=self.dtype, storage=storage)
+        return ask, words, notes
 
 
 def controls(view: View) -> Chosen:
