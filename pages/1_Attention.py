@@ -8,7 +8,7 @@ from kvviz.ui.attention import view as look
 from kvviz.ui.components.layer_head_picker import layer_head_picker
 from kvviz.ui.components.token_strip import token_strip
 from kvviz.ui.shell.page import open_page, show
-from kvviz.ui.shell.state import AVERAGES, SCALES, kept
+from kvviz.ui.shell.state import AVERAGES, kept
 from kvviz.ui.shell.words import COUNTS_FROM_ONE
 
 page = open_page("Attention", "Where does it look?")
@@ -16,11 +16,12 @@ a, b = page.runs(maps=True)
 layer, head = look.layer_and_head(page.view, a)
 query = look.query_of(page.view, a)
 left, right = st.columns(2)
+words = look.SCALE_WORDS
 scale = left.segmented_control(
-    "Colours", SCALES, format_func=look.SCALE_WORDS.get, **kept("scale", "log"), required=True
+    "Colours", [*words], format_func=words.__getitem__, **kept("scale", "log"), required=True
 )
-average = right.segmented_control(
-    "Map of", AVERAGES, format_func=look.AVERAGE_WORDS.get, **kept("average", "head"), required=True
+average: str = right.segmented_control(
+    "Map of", AVERAGES, format_func=look.AVERAGE_WORDS.__getitem__, **kept("average", "head"), required=True
 )
 maps = [look.map_of(run, layer, head, average) for run in (a, b)]
 place = f"layer {layer}, {f'head {head}' if average == 'head' else 'mean of its heads'}"
@@ -42,8 +43,9 @@ if a.trace.tokens <= look.FEW_TOKENS:
 
 left, right = st.columns(2)
 with left:
+    measures = look.MEASURES
     measure = st.selectbox(
-        "Choose a layer and head by", list(look.MEASURES), format_func=look.MEASURES.get, **kept("measure", "sink_mass")
+        "Choose a layer and head by", [*measures], format_func=measures.__getitem__, **kept("measure", "sink_mass")
     )
     st.session_state["overview"] = (layer, head)
     values, name = look.overview(a, measure)

@@ -55,9 +55,11 @@ sentences_place, sentences_slot = st.container(), st.empty()
 
 st.subheader("Keys and values of the sinks", anchor=False)
 st.markdown(look.norm_words(a, layer, kv_head, sinks))
-for column, name, norms in zip(st.columns(2), ("keys", "values"), (a.trace.key_norm, a.trace.value_norm), strict=True):
-    with column:
-        show(sinks_figures.norms_figure(a, name, norms, layer, kv_head), f"norms-{name}")
+left, right = st.columns(2)
+with left:
+    show(sinks_figures.norms_figure(a, "keys", layer, kv_head), "norms-keys")
+with right:
+    show(sinks_figures.norms_figure(a, "values", layer, kv_head), "norms-values")
 
 page.lesson("sinks")
 page.try_this(look.IDEAS)

@@ -4,6 +4,7 @@ import streamlit as st
 
 from kvviz.figures.distance import distance_lines
 from kvviz.figures.reach import cone_map, depth_map, parts_map
+from kvviz.ui.attention.view import quoted
 from kvviz.ui.receptive_field import view as look
 from kvviz.ui.receptive_field.bounds import bound_words, calculator
 from kvviz.ui.receptive_field.examples import IDEAS
@@ -18,13 +19,13 @@ from kvviz.ui.shell.words import COUNTS_FROM_ONE, plain, side_words
 page = open_page("Receptive field", "How far can it see?")
 a, b = page.runs()
 query, depth = look.place(page.view, a)
-token, passed = look.quoted(a, query), look.layers_words(depth)
+token, passed = quoted(a, query), look.layers_words(depth)
 
 left, right = st.columns(2)
 look.query_field(left, a)
 look.source_field(right, a, query)
 measured = st.segmented_control(
-    "Measured by", MEASURED, format_func=look.MEASURED_WORDS.get, **kept("reach_by", "gradient"), required=True
+    "Measured by", MEASURED, format_func=look.MEASURED_WORDS.__getitem__, **kept("reach_by", "gradient"), required=True
 )
 left, right = st.columns(2)
 depths_place, depths_slot = left.container(), left.empty()
@@ -59,7 +60,7 @@ page.try_this(IDEAS)
 
 if every := waiting.extra(*depths_job(page.view.experiment.model, a, query, depth), depths_slot):
     with depths_place:
-        found, depths = getattr(every.found, measured), every.found.depths
+        found, depths = every.found.gradient if measured == "gradient" else every.found.rollout, every.found.depths
         title = f"What token {token} depends on after each number of layers. {side_words('A', a.trace.setup)}"
         figure = drawn(depth_map, found, every.reach, depths, a.labels[: query + 1], title=title, mark=depth)
         show(figure, "depths")

@@ -14,7 +14,7 @@ a, b = page.runs()
 layer, head = look.place(page.view, a)
 page.headline(look.headline(a, layer, head))
 
-sides = [("a", side_words("A", a.trace.setup), a), ("b", side_words("B", b.trace.setup), b)]
+sides: layers_view.Sides = [("a", side_words("A", a.trace.setup), a), ("b", side_words("B", b.trace.setup), b)]
 for column, (side, name, run) in zip(st.columns(2), sides, strict=True):
     with column:
         show(look.lifetimes_figure(run, layer, head, side, name), f"lifetimes-{side}")

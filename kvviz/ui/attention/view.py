@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from kvviz.figures.scales import ScaleName
 from kvviz.measures.overlap import mean_map
 from kvviz.measures.sinks import SINKS
 from kvviz.models.heads import kv_head_of
@@ -19,7 +20,11 @@ Floats = NDArray[np.floating]
 
 CELLS = 256  # a longer text shares cells: three maps of 512 are more than a page should weigh
 FEW_TOKENS = 24  # up to so many it is written out who may see whom
-SCALE_WORDS = {"log": "logarithmic", "linear": "linear 0–1", "no_sinks": f"first {SINKS} keys left out"}
+SCALE_WORDS: dict[ScaleName, str] = {
+    "log": "logarithmic",
+    "linear": "linear 0–1",
+    "no_sinks": f"first {SINKS} keys left out",
+}
 AVERAGE_WORDS = {"head": "one head", "layer": "mean of the layer's heads"}
 MEASURES = {
     "sink_mass": f"sink mass: share of attention on the first {SINKS} tokens",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,8 +54,10 @@ def denominator_figure(a: Run, b: Run, sinks: int) -> Drawing:
     )
 
 
-def norms_figure(run: Run, name: str, norms: Floats, layer: int, kv_head: int) -> Drawing:
-    """How long the keys or values of one KV head are, (L, H, T) norms; ``name`` says which of the two."""
+def norms_figure(run: Run, name: Literal["keys", "values"], layer: int, kv_head: int) -> Drawing:
+    """How long the keys or values of one KV head are."""
+    norms = run.trace.key_norm if name == "keys" else run.trace.value_norm
+    assert norms is not None
     lines: list[Series] = [(f"length of {name}", "a", norms[layer, kv_head])]
     return drawn(
         series_lines,
