@@ -48,7 +48,7 @@ if pair:
         show(drawn(distance_lines, series, title=title), "distance")
         st.markdown(plain(look.distance_words(pair, depth)))
     with right:
-        title = f"The parts of layer {depth - 1}: from where token {token} takes"
+        title = f"The parts of layer {depth - 1}: where token {token} takes its influence from"
         show(drawn(parts_map, look.parts(seen), a.labels[: query + 1], title=title), "parts")
         st.markdown(plain(look.parts_words(seen, depth)))
         st.caption(look.notes(a.trace.setup))

@@ -20,8 +20,8 @@ from kvviz.text.counting import plural
 Floats = NDArray[np.floating]
 
 KEY_TITLE = "key: attended to (position, token)"
-QUERY_TITLE = "query: attends from (row i predicts i + 1)"
-WEIGHT = "attention weight (share of 1)"
+QUERY_TITLE = "query: attends from (row i predicts token i + 1)"
+WEIGHT = "attention weight (0 to 1)"
 SMALL_HEIGHT = 230
 MAP_HEIGHT = 440  # near square in half a page, and it fills whatever width there is
 
@@ -46,9 +46,9 @@ def attention_map(
     ``limit`` tokens blocks of them share a cell; a map of 512 is 1.8 MB.
     """
     shown = without_sinks(weights, sinks) if scale == "no_sinks" else weights
-    notices = [f"The first {plural(sinks, 'key')} left out." if scale == "no_sinks" else ""]
+    notices = [left_out(sinks) if scale == "no_sinks" else ""]
     pooled, factor = pool(shown, limit)
-    notices.append(pool_notice(factor, "the largest weight among them."))
+    notices.append(pool_notice(factor, "their largest weight"))
     shading = Scale(scale, top)
     fig = go.Figure([heat(pooled, labels, first_query, factor, shading), shading.bar()])
     if scale == "no_sinks" and sinks:
@@ -107,6 +107,14 @@ def without_sinks(weights: Floats, sinks: int) -> Floats:
     return rest
 
 
+def left_out(sinks: int) -> str:
+    return f"Left out: {first_keys(sinks)}." if sinks else ""
+
+
+def first_keys(sinks: int) -> str:
+    return "the first key" if sinks == 1 else f"the first {plural(sinks, 'key')}"
+
+
 def mark_columns(fig: go.Figure, columns: float) -> None:
     """Shade the columns that are left out, so that they do not read as evicted."""
     right = columns - 0.5
@@ -126,15 +134,15 @@ def mark_columns(fig: go.Figure, columns: float) -> None:
 def attention_alt(weights: Floats, labels: Sequence[str], sinks: int, title: str, first_query: int) -> str:
     """The sentence that stands for the map."""
     head = f"{title}: attention" if title else "Attention"
-    head += f" of {weights.shape[0]:,} queries to {plural(weights.shape[1], 'key')}"
+    head += f" from {plural(weights.shape[0], 'query')} to {plural(weights.shape[1], 'key')}"
     if not np.isfinite(weights).any():
         return f"{head}; no weight was recorded."
     share = float(np.nansum(weights[:, :sinks], axis=1).mean())
     query, key = np.unravel_index(int(np.nanargmax(weights)), weights.shape)
     return (
-        f"{head}; the first {plural(sinks, 'key')} get {share:.1%} of a query's weight on average; the largest "
-        f"single weight, {float(weights[query, key]):.3g}, goes from {labels[first_query + int(query)]!r} "
-        f"to {labels[int(key)]!r}."
+        f"{head}; on average a query gives {share:.1%} of its attention to {first_keys(sinks)}; the "
+        f"largest single weight, {float(weights[query, key]):.3g}, is from query "
+        f"{labels[first_query + int(query)]!r} to key {labels[int(key)]!r}."
     )
 
 
@@ -147,13 +155,13 @@ def visibility(
         raise ValueError(f"A mask of {z.shape} is too large to draw cell by cell; draw at most {LIMIT} tokens.")
     gap = 1 if max(z.shape) <= 64 else 0
     colours = [(0.0, theme.CLEAR), (0.5, theme.CLEAR), (0.5, theme.ACCENT["a"]), (1.0, theme.ACCENT["a"])]
-    hover = "query %{y}<br>key %{x}<br>1 = may see, 0 = may not: %{z}<extra></extra>"
+    hover = "query %{y}<br>key %{x}<br>may see (1 = yes, 0 = no): %{z}<extra></extra>"
     drawn = cells(z, labels, first_query)
     fig = go.Figure(go.Heatmap(**drawn, zmin=0, zmax=1, colorscale=colours, xgap=gap, ygap=gap, hovertemplate=hover))
     seen = z.sum(axis=1)
     alt = (
-        f"Keys each of {plural(z.shape[0], 'query')} may see; the last one sees {int(seen[-1])}, none more than "
-        f"{int(seen.max())}."
+        f"The keys that each of {plural(z.shape[0], 'query')} may see: the last query sees {int(seen[-1])}, and no "
+        f"query sees more than {int(seen.max())}."
     )
     map_frame(fig, z.shape, "visibility", alt, title)
     return Drawing(small(fig) if is_small else fig, map_table(z, labels, first_query), alt)

@@ -8,11 +8,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from kvviz.figures import theme
-from kvviz.figures.attention import Floats, cells, map_frame, map_table, mark_columns, without_sinks
+from kvviz.figures.attention import Floats, cells, left_out, map_frame, map_table, mark_columns, without_sinks
 from kvviz.figures.drawing import Drawing
 from kvviz.figures.pooling import LIMIT, pool, pool_notice
 from kvviz.figures.scales import colour_bar
-from kvviz.text.counting import plural
 
 
 def difference_map(
@@ -42,8 +41,8 @@ def difference_map(
     fig = go.Figure([difference_heat(pooled, labels, first_query, factor, top), difference_bar(top)])
     if sinks:
         mark_columns(fig, sinks / factor)
-    alt = f"Attention of A minus attention of B; the largest difference of one weight is {largest:.3g}."
-    notices = [f"The first {plural(sinks, 'key')} left out." if sinks else "", pool_notice(factor, "the mean of them.")]
+    alt = f"Attention of A minus attention of B; the largest difference in a single weight is {largest:.3g}."
+    notices = [left_out(sinks), pool_notice(factor, "their mean difference")]
     bar_title = "weight in A minus weight in B (square-root scale)"
     map_frame(fig, pooled.shape, "difference", alt, title, " ".join(filter(None, notices)), bar_title)
     return Drawing(fig, map_table(difference, labels, first_query), alt)

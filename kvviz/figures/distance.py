@@ -20,8 +20,10 @@ def distance_lines(series: Sequence[Series], *, title: str = "") -> Drawing:
     fig.update_traces(mode="lines+markers", marker_size=3.5)  # under dilation every point stands alone
     ends = [f"{label} reaches {int(np.flatnonzero(values)[-1])} positions back" for label, _, values in series]
     alt = f"{title or 'Influence against distance'}: {'; '.join(ends)}."
-    line_frame(fig, "distance", alt, title, None, 0, "distance: positions between the token and the input")
+    line_frame(fig, "distance", alt, title, None, 0, "distance (positions back from the token)")
     lowest = min(float(np.nanmin(values)) for _, _, values in shown)
     exponents = [np.log10(max(lowest, LOWEST)) - 0.2, 0.1]
-    fig.update_yaxes(title="influence (share of 1)", type="log", range=exponents, dtick=1, exponentformat="power")
+    fig.update_yaxes(
+        title="influence (share of the total)", type="log", range=exponents, dtick=1, exponentformat="power"
+    )
     return Drawing(fig, series_table("distance", series), alt)

@@ -57,7 +57,7 @@ def lifetimes(
     count = len(evicted_at)
     codes = cache_codes(evicted_at, role_of)
     every = slice(None, None, pool_factor(count))
-    notice = f"One in {every.step} steps and tokens is drawn." if every.step > 1 else ""
+    notice = f"Only one in {every.step} steps and one in {every.step} tokens is drawn." if every.step > 1 else ""
     names = [short(label) for label in labels][every]
     cells: dict[str, Any] = {"z": codes[every, every], "x": names, "y": np.arange(count)[every] + count_from}
     colours, hover = colouring(role_of is None, side), "step %{y}<extra></extra>"
@@ -108,7 +108,7 @@ def departures(evicted_at: Ints, names: Sequence[str], every: slice, count_from:
     count = len(evicted_at)
     stories = [
         f"in the cache from step {came + count_from}"
-        + (" to the end" if left >= count else f", left at step {int(left) + count_from}")
+        + (" to the end" if left >= count else f", evicted at step {int(left) + count_from}")
         for came, left in enumerate(evicted_at)
     ]
     return go.Scatter(
@@ -137,7 +137,7 @@ def legend(codes: Codes, plain: bool, side: theme.Side) -> list[tuple[str, str]]
     held = [("in the cache", theme.ACCENT[side])] if plain else []
     if not plain:
         held = [(role.label, role.colour) for code, role in enumerate(theme.ROLES, 1) if code in there]
-    return held + ([("gone", theme.GONE)] if theme.GONE_CODE in there else [])
+    return held + ([("evicted", theme.GONE)] if theme.GONE_CODE in there else [])
 
 
 def lay_axes(fig: go.Figure, names: Sequence[str], count: int, count_from: int) -> None:
@@ -165,11 +165,11 @@ def mark_prompt(fig: go.Figure, step: float) -> None:
 
 
 def lifetimes_alt(evicted_at: Ints, count_from: int, title: str) -> str:
-    """How many tokens the cache holds at the end, and when the first left."""
+    """How many tokens the cache holds at the end, and when the first was evicted."""
     count = len(evicted_at)
     held = int((evicted_at >= count).sum())
     head = f"{title}: after" if title else "After"
     start = f"{head} step {count - 1 + count_from} the cache holds {held} of {plural(count, 'token')}"
     if held == count:
-        return f"{start}; none has left."
-    return f"{start}; the first to leave went at step {int(evicted_at.min()) + count_from}."
+        return f"{start}; none has been evicted."
+    return f"{start}; the first eviction is at step {int(evicted_at.min()) + count_from}."

@@ -52,9 +52,12 @@ def numbered(name: str, count: int) -> list[str]:
 
 
 def agreement_grid(shares: NDArray[np.floating], *, group: int = 1, title: str = "") -> Drawing:
-    """How far the heads of a layer agree, (A, A) shares of 1; lines part the ``group`` heads that share a KV head."""
+    """How far the heads of a layer agree, (A, A) shares.
+
+    White lines separate the query heads that share a KV head, ``group`` of them each.
+    """
     z = np.asarray(shares, dtype=np.float32)
-    hover = "head %{y} and head %{x}<br>share %{z:.0%} of their strongest keys<extra></extra>"
+    hover = "heads %{y} and %{x}<br>%{z:.0%} of their strongest keys in common<extra></extra>"
     fig = go.Figure([even_heat(z, 0, 1, hover), colour_bar(EVEN_SHADES, *bar_ticks(0, 1))])
     heads = len(z)
     fig.update_xaxes(index_axis("head", round_step(heads / 16), [-0.5, heads - 0.5]))
@@ -62,12 +65,21 @@ def agreement_grid(shares: NDArray[np.floating], *, group: int = 1, title: str =
     for edge in range(group, heads, group):
         fig.add_hline(y=edge - 0.5, line={"color": "#ffffff", "width": 2})
         fig.add_vline(x=edge - 0.5, line={"color": "#ffffff", "width": 2})
-    others = z[~np.eye(heads, dtype=bool)]
-    alt = f"{title or 'Heads'}: 1 head has no other to agree with."
-    if np.isfinite(others).any():
-        alt = f"{title or 'Heads'}: two of {heads} heads share {np.nanmean(others):.0%} of their strongest keys."
-    lay_out(fig, kind=f"agreement {heads}", alt=alt, height=300, title=title, bar_title="strongest keys shared")
+    alt = agreement_alt(z, title or "Heads")
+    lay_out(
+        fig, kind=f"agreement {heads}", alt=alt, height=300, title=title, bar_title="strongest keys in common (share)"
+    )
     return Drawing(fig, matrix_table("head", numbered("head", heads), numbered("head", heads), shares), alt)
+
+
+def agreement_alt(z: NDArray[np.float32], title: str) -> str:
+    """What two heads have in common on average."""
+    others = z[~np.eye(len(z), dtype=bool)]
+    if not len(others):
+        return f"{title}: there is only 1 head, so there is nothing to compare."
+    if not np.isfinite(others).any():
+        return f"{title}: no value was recorded for {len(z)} heads."
+    return f"{title}: two heads of {len(z)} have {np.nanmean(others):.0%} of their strongest keys in common on average."
 
 
 def even_heat(z: NDArray[np.float32], low: float, high: float, hover: str) -> go.Heatmap:

@@ -14,14 +14,16 @@ from kvviz.figures import theme
 from kvviz.figures.attention import MAP_HEIGHT
 from kvviz.figures.drawing import Drawing, Table, matrix_table
 from kvviz.figures.frame import ALL_TICKS, lay_out, short, token_axis
-from kvviz.figures.pooling import pool_factor, pool_labels
+from kvviz.figures.pooling import pool_factor, pool_labels, pooled_columns
 from kvviz.figures.scales import Scale
+from kvviz.text.counting import plural
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
 
 POSITION_TITLE = "position in the text (number, token)"
-LEVEL_TITLE = "hidden state after layers (0 = input)"
+LEVEL_TITLE = "hidden state after n layers (0 = input)"
+DEPTH_TITLE = "layers passed through"
 SHARE_TITLE = "influence (share of the row)"
 SCALE = Scale("log", 1.0)
 ROW_HEIGHT = 34  # pixels a row of a map with few rows
@@ -42,20 +44,20 @@ def depth_map(
     """
     rows = [str(depth) for depth in depths]
     alt = (
-        f"{title or 'Influence'}: after {depths[-1]} layers {int(reach[-1].sum())} of {found.shape[1]} positions can "
-        f"matter; the largest measured share is {float(np.nanmax(found[-1])):.1%}."
+        f"{title or 'Influence'}: through {plural(depths[-1], 'layer')} {int(reach[-1].sum())} of {found.shape[1]} "
+        f"positions can influence the token; the largest measured share is {float(np.nanmax(found[-1])):.1%}."
     )
-    fig = share_map(found, reach, rows, labels, y_title="layers passed", kind="depths", alt=alt, title=title)
+    fig = share_map(found, reach, rows, labels, y_title=DEPTH_TITLE, kind="depths", alt=alt, title=title)
     if mark is not None and mark in depths:
         frame_row(fig, list(depths).index(mark))
-    return Drawing(fig, reach_table("layers passed", rows, labels, found, reach), alt)
+    return Drawing(fig, reach_table(DEPTH_TITLE, rows, labels, found, reach), alt)
 
 
 def reach_table(corner: str, rows: Sequence[str], labels: Sequence[str], found: Floats, reach: Bools) -> Table:
-    """A row a depth; the shares of all positions, then for each whether it can matter at all."""
+    """A row a depth; the shares of all positions, then for each whether it can have influence at all."""
     labels = labels[: found.shape[1]]
     shares = matrix_table(corner, rows, labels, found)
-    return Table((*shares.header, *(f"{label} (1 = can matter)" for label in labels)), (*shares.columns, reach))
+    return Table((*shares.header, *(f"{label} (1 = can have influence)" for label in labels)), (*shares.columns, reach))
 
 
 def cone_map(
@@ -67,7 +69,10 @@ def cone_map(
     """
     rows = [str(level) for level in range(len(found))]
     count, layers = int(cone[0].sum()), len(rows) - 1
-    alt = f"{title or 'Cone'}: {count} positions of the input reach the token through {layers} layers."
+    alt = (
+        f"{title or 'Influence'}: {plural(count, 'position')} of the input can influence the token through "
+        f"{plural(layers, 'layer')}."
+    )
     if path:
         hops = [labels[path[0]], *(labels[b] for a, b in pairwise(path) if a != b)]
         alt = f"{alt[:-1]}; the strongest path goes {' → '.join(hops)}."
@@ -85,12 +90,14 @@ def parts_map(parts: dict[str, Floats], labels: Sequence[str], *, title: str = "
     found = np.stack([parts[name] for name in reversed(parts)])
     sideways = {name: 1 - float(part[-1]) for name, part in parts.items()}
     told = ", ".join(f"{name} {share:.0%}" for name, share in sideways.items())
-    alt = f"{title or 'Parts of a layer'}; share from other positions: {told}."
+    alt = f"{title or 'Parts of a layer'}; share of the influence that comes from other positions: {told}."
     rows = list(reversed(parts))
     height = ROW_HEIGHT * len(rows) + 90
-    fig = share_map(found, found > 0, rows, labels, y_title="part", kind="parts", alt=alt, title=title, height=height)
+    fig = share_map(
+        found, found > 0, rows, labels, y_title="part of the layer", kind="parts", alt=alt, title=title, height=height
+    )
     mark_still(fig, [name for name in rows if parts[name][-1] == 1])
-    return Drawing(fig, matrix_table("part", rows[::-1], labels[: found.shape[1]], found[::-1]), alt)
+    return Drawing(fig, matrix_table("part of the layer", rows[::-1], labels[: found.shape[1]], found[::-1]), alt)
 
 
 def mark_still(fig: go.Figure, rows: Sequence[str]) -> None:
@@ -104,7 +111,7 @@ def mark_still(fig: go.Figure, rows: Sequence[str]) -> None:
         marker={"symbol": "diamond", "size": 11, "color": theme.SEQUENTIAL[-1], "line": edge},
         showlegend=False,
         cliponaxis=False,
-        hovertemplate="%{y} · %{x}<br>all of it<extra></extra>",
+        hovertemplate="%{y} · %{x}<br>all of the influence<extra></extra>",
         name="still",
     )
 
@@ -121,16 +128,16 @@ def share_map(
     title: str = "",
     height: int = MAP_HEIGHT,
 ) -> go.Figure:
-    """Shares in colour where they are worth it, grey where a position can matter but hardly does, else blank."""
+    """Shares in colour where they are worth it, grey where hardly any was measured, blank where none can be."""
     factor = pool_factor(found.shape[1])
     shown = pooled_columns(np.where(reach, found, np.nan), factor)
     columns = [short(label) for label in pool_labels(labels, factor)[: shown.shape[1]]]
     fig = go.Figure([shade(shown, columns, rows), colours(shown, columns, rows), SCALE.bar()])
     fig.update_xaxes(token_axis(len(columns), POSITION_TITLE), tickangle=-90)
     fig.update_yaxes(token_axis(len(rows), y_title) | row_ticks(rows))
-    notice = "Grey: can matter, measured below 0.0001. Blank: cannot matter."
+    notice = f"Grey: can have influence, but less than {SCALE.floor:g} was measured. Blank: cannot have any."
     if factor > 1:
-        notice += f" One cell is {factor} positions: the largest share among them."
+        notice += f" Each cell covers {factor} positions and shows their largest share."
     frame = f"{kind} {shown.shape[0]}×{shown.shape[1]}"
     lay_out(fig, kind=frame, alt=alt, height=height, title=title, notice=notice, bar_title=SHARE_TITLE)
     return fig.update_layout(plot_bgcolor=theme.CLEAR)
@@ -143,19 +150,11 @@ def row_ticks(rows: Sequence[str]) -> dict[str, Any]:
     return {"tickmode": "array", "tickvals": named}
 
 
-def pooled_columns(found: Floats, factor: int) -> NDArray[np.float32]:
-    """The largest of every ``factor`` columns; a block of nothing but NaN stays NaN."""
-    rows, columns = found.shape
-    blocks = np.full((rows, -(-columns // factor) * factor), np.nan, dtype=np.float32)
-    blocks[:, :columns] = found
-    return np.fmax.reduce(blocks.reshape(rows, -1, factor), axis=2)
-
-
 def shade(shown: Floats, columns: Sequence[str], rows: Sequence[str]) -> go.Heatmap:
     """The reach itself, under the colours."""
     inside = np.where(np.isfinite(shown), np.float32(1), np.float32(np.nan))
     grey = [(0.0, theme.GONE), (1.0, theme.GONE)]
-    hover = "%{y} · %{x}<br>can matter, hardly does<extra></extra>"
+    hover = "%{y} · %{x}<br>can have influence, hardly any measured<extra></extra>"
     return go.Heatmap(**cells(inside, columns, rows), zmin=0, zmax=1, colorscale=grey, hovertemplate=hover)
 
 

@@ -40,11 +40,14 @@ def score_bars(
         marker={"color": colours.tolist(), "line": {"width": 0}},
         showlegend=False,
     )
-    fig = go.Figure([bars, swatch("held", theme.ACCENT[side]), swatch("gone", theme.GONE)])
+    fig = go.Figure([bars, swatch("in the cache", theme.ACCENT[side]), swatch("evicted", theme.GONE)])
     fig.update_xaxes(token_axis(len(labels), TOKEN_TITLE), tickangle=-90)
     fig.update_yaxes(bare(), title_text=y_title, rangemode="tozero", type="log" if is_log else "linear")
     best = labels[int(np.nanargmax(scores))] if np.isfinite(scores).any() else "none"
-    alt = f"{title or y_title}: {int(np.sum(held))} of {plural(len(scores), 'token')} held; the largest is {best!r}."
+    alt = (
+        f"{title or y_title}: {int(np.sum(held))} of {plural(len(scores), 'token')} still in the cache at the end; the "
+        f"highest bar is that of {best!r}."
+    )
     lay_out(fig, kind=f"scores {len(scores)}", alt=alt, height=HEIGHT, title=title, above=30)
     fig.update_layout(legend_above(2), bargap=0.1)
     return Drawing(fig, Table(("token", y_title, "in the cache at the end (1 = yes)"), (labels, scores, held)), alt)

@@ -1,4 +1,4 @@
-"""Lines along the text: what the cache holds, what a prediction costs."""
+"""Lines along the text or over the layers: what the cache holds, what a prediction costs."""
 
 from __future__ import annotations
 
@@ -75,15 +75,15 @@ def series_lines(
 ) -> Drawing:
     """One line per series of one value per step, such as nats per token; NaN leaves a gap.
 
-    With ``smooth_over`` above 1 each point is the mean of that many steps around it, and the axis says so; the table
+    With ``smooth_over`` above 1 each point is the mean of that many values around it, and the axis says so; the table
     has the values themselves. Its rows are the steps, numbered from ``count_from`` or named by ``labels``.
     """
     smoothed: list[Series] = [(label, side, running_mean(v, smooth_over)) for label, side, v in series]
     fig = go.Figure([line(*one, count_from, f"%{{y:.3~g}} {y_title}") for one in smoothed])
-    note = f", mean of {smooth_over} steps" if smooth_over > 1 else ""
+    note = f", running mean of {smooth_over} values" if smooth_over > 1 else ""
     fig.update_yaxes(title=y_title + note, rangemode="tozero" if from_zero else "normal")
     means = [f"{label} {float(np.nanmean(v)):.3g}" for label, _, v in series if np.isfinite(v).any()]
-    alt = f"{title or y_title} along the text; mean: {', '.join(means) or 'no value'}."
+    alt = f"{title or y_title}, one value per {noun_of(x_title)}; mean: {', '.join(means) or 'no value'}."
     line_frame(fig, y_title, alt, title, prompt_tokens, count_from, x_title)
     return Drawing(fig, series_table(noun_of(x_title), series, count_from, labels), alt)
 

@@ -28,7 +28,7 @@ def test_leaving_the_sinks_out_blanks_their_columns_only():
     z = fig.data[0].z
     assert np.isnan(z[:, :3]).all()
     np.testing.assert_array_equal(z[:, 3:], weights[:, 3:])
-    assert "first 3 keys left out" in fig.layout.title.subtitle.text
+    assert "Left out: the first 3 keys." in fig.layout.title.subtitle.text
     assert fig.layout.shapes[0].x1 == 2.5
 
 
@@ -46,16 +46,17 @@ def test_rows_are_labelled_from_the_first_query():
 def test_axes_say_who_attends_to_whom_and_what_a_row_predicts():
     fig = attention_map(attention(5), labels(5)).figure
     assert "key" in fig.layout.xaxis.title.text
-    assert "query" in fig.layout.yaxis.title.text and "predicts i + 1" in fig.layout.yaxis.title.text
+    assert "query" in fig.layout.yaxis.title.text and "predicts token i + 1" in fig.layout.yaxis.title.text
     assert fig.layout.yaxis.autorange == "reversed"
-    assert any("share of 1" in note.text for note in fig.layout.annotations)
+    assert any("attention weight (0 to 1)" in note.text for note in fig.layout.annotations)
 
 
 def test_the_alt_text_has_the_share_of_the_first_keys():
     weights = np.array([[1, np.nan], [0.25, 0.75]], dtype=np.float32)
     alt = attention_map(weights, ["0 a", "1 b"], sinks=1, title="A").alt
-    assert alt.startswith("A: attention of 2 queries to 2 keys")
-    assert "62.5%" in alt and "the largest single weight, 1, goes from '0 a' to '0 a'" in alt
+    assert alt.startswith("A: attention from 2 queries to 2 keys")
+    assert "62.5% of its attention to the first key" in alt
+    assert "the largest single weight, 1, is from query '0 a' to key '0 a'" in alt
 
 
 def test_one_token_and_no_weight_at_all_are_drawn():
@@ -88,6 +89,6 @@ def test_a_mask_shows_which_keys_a_query_may_see():
         "7",
         "8",
     ]
-    assert "the last one sees 4, none more than 4" in drawing.alt
+    assert "the last query sees 4, and no query sees more than 4" in drawing.alt
     with pytest.raises(ValueError, match="at most 512"):
         visibility(np.ones((600, 600), dtype=bool), labels(600))

@@ -42,9 +42,10 @@ def test_agreement_of_heads_is_named_and_parted_by_kv_head() -> None:
     drawing = agreement_grid(shares, group=2, title="Layer 3")
     fig = drawing.figure
     assert (fig.data[0].zmin, fig.data[0].zmax) == (0, 1)
-    assert drawing.alt.startswith("Layer 3: two of 4 heads share 38%")
+    assert drawing.alt == "Layer 3: two heads of 4 have 38% of their strongest keys in common on average."
     assert len(fig.layout.shapes) == 2  # one line each way between two KV heads
 
 
 def test_one_head_has_nobody_to_agree_with() -> None:
-    assert "has no other" in agreement_grid(np.ones((1, 1))).alt
+    assert "nothing to compare" in agreement_grid(np.ones((1, 1))).alt
+    assert "no value was recorded" in agreement_grid(np.full((2, 2), np.nan)).alt

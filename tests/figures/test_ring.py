@@ -10,7 +10,7 @@ def test_a_position_lies_in_its_number_mod_the_budget():
     slots = list(fig.data[0].text)
     assert [text.split()[0] for text in slots] == ["8", "5", "6", "7"]
     assert slots[0].endswith("slot 0")
-    assert "lies in slot 0" in drawing.alt
+    assert "is in slot 0" in drawing.alt
 
 
 def test_the_newest_has_the_accent_and_empty_slots_have_none():

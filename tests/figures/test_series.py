@@ -52,7 +52,7 @@ def test_smoothing_is_named_on_the_axis_and_not_in_the_mean():
     losses = np.array([1.0, 2, 3, NAN])
     drawing = series_lines([("A", "a", losses)], y_title="loss (nats per token)", smooth_over=2)
     fig = drawing.figure
-    assert fig.layout.yaxis.title.text == "loss (nats per token), mean of 2 steps"
+    assert fig.layout.yaxis.title.text == "loss (nats per token), running mean of 2 values"
     assert "A 2" in drawing.alt
 
 
@@ -67,3 +67,13 @@ def test_a_long_name_takes_two_lines_in_the_legend_and_one_in_the_table() -> Non
     assert long.figure.data[0].name.replace("<br>", " ") == name and long.figure.data[0].name.count("<br>") == 1
     assert long.figure.layout.margin.t > brief.figure.layout.margin.t
     assert long.table.header == ("step", name)
+
+
+@pytest.mark.parametrize(
+    ("x_title", "said"),
+    [("step", "step"), ("layer", "layer"), ("query (position)", "query"), ("token (position)", "token")],
+)
+def test_the_alt_text_says_along_what_the_values_stand(x_title, said) -> None:
+    drawing = series_lines([("A", "a", np.array([1.0, 3.0]))], y_title="share", x_title=x_title, title="T")
+    assert drawing.alt == f"T, one value per {said}; mean: A 2."
+    assert drawing.table.header == (said, "A")

@@ -116,7 +116,7 @@ def test_shares_of_a_depth_and_what_can_matter_come_unpooled():
     tokens = 1100
     found, reach = np.random.default_rng(0).random((2, tokens)), np.arange(tokens) > np.array([[1000], [500]])
     header, *rows = rows_of(depth_map(found, reach, [1, 4], labels(tokens)))
-    assert header[0] == "layers passed" and header[1 : tokens + 1] == labels(tokens)
+    assert header[0] == "layers passed through" and header[1 : tokens + 1] == labels(tokens)
     assert [row[0] for row in rows] == ["1", "4"]
     np.testing.assert_array_equal(numbers([row[1 : tokens + 1] for row in rows]), found)
     np.testing.assert_array_equal(numbers([row[tokens + 1 :] for row in rows]), reach)

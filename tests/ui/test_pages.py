@@ -241,6 +241,6 @@ def test_the_cache_page_counts_all_layers_at_the_end() -> None:
     said_of_a = f"Under A a KV head holds {shares[-1] + 20} to {shares[0] + 20} entries, layer by layer"
     assert any(said_of_a in text.value for text in at.markdown)
     assert any(
-        "Under B a KV head holds 40 entries in every layer; two heads of a layer hold 100%" in text.value
+        "Under B a KV head holds 40 entries in every layer; two heads of a layer share 100%" in text.value
         for text in at.markdown
     )

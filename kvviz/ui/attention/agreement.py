@@ -48,12 +48,12 @@ def steps_drawing(a: Run, b: Run, shares: Sequence[Floats], layer: int, head: in
     return drawn(
         series_lines,
         lines,
-        y_title="share of 1",
+        y_title="share of the keys in common",
         x_title="query (position)",
         smooth_over=max(1, a.trace.tokens // 32),
         count_from=a.count_from,
         labels=a.labels,
-        title=f"Strongest keys shared with the query before, layer {layer}, head {head}",
+        title=f"Strongest keys in common with the previous query, layer {layer}, head {head}",
     )
 
 

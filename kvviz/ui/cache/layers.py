@@ -34,8 +34,8 @@ def draw(sides: Sides) -> None:
         show(entries, "entries-by-layer")
     with right:
         lines = [(name, side, overlap_of_kept(run.trace.evicted_at)) for side, name, run in sides]
-        title = "Held by two KV heads of a layer alike"
-        show(drawn(series_lines, lines, y_title="share in common", x_title="layer", title=title), "kept-alike")
+        title = "Tokens that two KV heads of a layer share"
+        show(drawn(series_lines, lines, y_title="share of the tokens held", x_title="layer", title=title), "kept-alike")
 
 
 def entries_at_the_end(run: Run) -> NDArray[np.floating]:
@@ -51,4 +51,4 @@ def sentence(side: str, run: Run) -> str:
     held = f"{most} entries in every layer" if least == most else f"{least} to {most} entries, layer by layer"
     if np.isnan(alike).any():
         return f"Under {side} a KV head holds {held}."
-    return f"Under {side} a KV head holds {held}; two heads of a layer hold {alike.mean():.0%} of them alike."
+    return f"Under {side} a KV head holds {held}; two heads of a layer share {alike.mean():.0%} of them."

@@ -35,14 +35,14 @@ def draw(a: Run, b: Run, layer: int, head: int) -> None:
             held,
             a.labels,
             y_title="attention received (sum of weights)",
-            title=f"Received while held, A, layer {layer}, KV head {head}",
+            title=f"Attention received while in the cache, A, layer {layer}, KV head {head}",
             is_log=True,
         )
         show(bars, "received")
     with right:
         kept = example_kept(4)
         labels = [f"{token} tok" for token in range(1, len(EXAMPLE) + 1)]
-        title = "Eight scores by hand, budget 4"
+        title = "An example of eight scores, budget 4"
         show(drawn(score_bars, np.array(EXAMPLE), kept, labels, y_title="score", title=title), "example")
         places = spans((np.flatnonzero(kept) + 1).tolist())
         st.caption(

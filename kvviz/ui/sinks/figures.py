@@ -28,7 +28,7 @@ def along_figure(a: Run, b: Run, sinks: int, layer: int) -> Drawing:
     return drawn(
         series_lines,
         two_lines(a, b, mass_along(a, sinks, layer), mass_along(b, sinks, layer)),
-        y_title="sink mass (share of 1)",
+        y_title="sink mass (share of the attention)",
         x_title="query (position)",
         count_from=a.count_from,
         labels=a.labels,
