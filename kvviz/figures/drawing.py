@@ -74,6 +74,11 @@ def matrix_table(corner: str, rows: Sequence[str], columns: Sequence[str], value
     return Table((corner, *columns), (rows, values))
 
 
+def row_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    """A table from its rows, of which there may be none."""
+    return Table(header, [[row[place] for row in rows] for place in range(len(header))])
+
+
 def width_of(column: Column) -> int:
     return column.shape[1] if isinstance(column, np.ndarray) and column.ndim == 2 else 1
 

@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from kvviz.figures import theme
-from kvviz.figures.drawing import Drawing, Table
+from kvviz.figures.drawing import Drawing, Table, row_table
 from kvviz.figures.frame import lay_out
 from kvviz.text.signs import escape
 
@@ -59,7 +59,7 @@ def box_table(boxes: Sequence[Box]) -> Table:
     """A row a box: what its sides count, and the words below it."""
     header = ("cache", "tokens", "heads", "bytes of a token in a head", "all layers")
     rows = [(box.title, box.tokens, box.heads, box.depth, box.below) for box in boxes]
-    return Table(header, tuple(zip(*rows, strict=True)))
+    return row_table(header, rows)
 
 
 def sides(box: Box, scale: Sequence[float]) -> tuple[float, float, float]:

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 import pytest
 
 from kvviz.figures import Drawing, Table
-from kvviz.figures.drawing import matrix_table
+from kvviz.figures.drawing import matrix_table, row_table
 from tests.figures.examples import attention, labels
 
 
@@ -39,6 +39,11 @@ def test_labels_that_do_not_fit_are_refused():
         Table(("a",), (range(2), range(2)))
     with pytest.raises(ValueError, match=r"2 columns of \[1, 2\] rows"):
         Table(("a", "b"), (range(2), range(1)))
+
+
+def test_no_rows_leave_the_header():
+    assert row_table(("a", "b"), []).csv() == "a,b\n" and row_table(("a", "b"), [(1, "x")]).csv() == "a,b\n1,x\n"
+    assert matrix_table("", [], ["x"], np.zeros((0, 1))).csv() == ",x\n"
 
 
 def test_a_table_holds_the_arrays_themselves_and_writes_nothing_before_it_is_asked():

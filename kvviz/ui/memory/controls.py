@@ -78,16 +78,22 @@ def controls(view: View) -> Chosen:
     batch = number(right, "Sequences", "mem_batch", MOST_BATCH)
     left, middle, right, last = st.columns(4)
     names = {OWN: f"as the model ({shape.dtype})"}
-    look: dict[str, Any] = {"format_func": lambda word: names.get(word, word)}
-    dtype = left.selectbox("Numbers of the cache", DTYPES, **look, **kept("mem_dtype", OWN))
+    dtype = left.selectbox(
+        "Numbers of the cache", DTYPES, format_func=lambda word: names.get(word, word), **kept("mem_dtype", OWN)
+    )
     setting("mem_dtype", dtype)
     room = number(middle, "Memory of one GPU (GiB)", "mem_room", MOST_ROOM)
     gpus = number(right, "GPUs that share the heads", "mem_gpus", MOST_BATCH)
-    hint: dict[str, Any] = {
-        "placeholder": f"{(shape.parameters or 0) // 10**6:,}",
-        "help": "Their bytes stand beside the cache.",
-    }
-    million = whole_number(last, "Parameters (million)", "mem_parameters", None, 0, 10**9, **hint)
+    million = whole_number(
+        last,
+        "Parameters (million)",
+        "mem_parameters",
+        None,
+        0,
+        10**9,
+        placeholder=f"{(shape.parameters or 0) // 10**6:,}",
+        help="Their bytes stand beside the cache.",
+    )
     if million is not None:
         shape = replace(shape, parameters=million * 10**6)
     weights = -(-weight_bytes(shape) // gpus)
@@ -118,16 +124,25 @@ def shared(shape: Shape, gpus: int) -> Shape:
 def chosen_shape() -> Shape:
     """A model of the table, or the one a config describes; the last good one while the config is not."""
     choices = [*PRESETS, PASTE, UPLOAD]
-    look: dict[str, Any] = {"format_func": lambda name: NAMES.get(name) or name.rpartition("/")[2]}
-    name = st.selectbox("Model", choices, **look, **kept("mem_model", MEMORY_DEFAULTS["mem_model"]))
+    name = st.selectbox(
+        "Model",
+        choices,
+        format_func=lambda name: NAMES.get(name) or name.rpartition("/")[2],
+        **kept("mem_model", MEMORY_DEFAULTS["mem_model"]),
+    )
     setting("mem_model", name)
     if name in PRESETS:
         return good_shape(preset, name)
     if name == UPLOAD:
         upload()
     else:
-        look = {"height": 160, "max_chars": 1_000_000, "placeholder": '{"num_hidden_layers": 32, …}'}
-        st.text_area("The model's config.json", **look, **kept("mem_config", ""))
+        st.text_area(
+            "The model's config.json",
+            height=160,
+            max_chars=1_000_000,
+            placeholder='{"num_hidden_layers": 32, …}',
+            **kept("mem_config", ""),
+        )
     config = setting("mem_config", "")
     if not config:
         st.info("Paste or upload the config.json of any model; until then the last one is shown.")

@@ -9,6 +9,7 @@ from functools import lru_cache
 from kvviz.choices.setup import Setup
 from kvviz.figures import Drawing, Table, theme
 from kvviz.figures.context import Line, bytes_against_context
+from kvviz.figures.drawing import row_table
 from kvviz.figures.memory import Box, memory_boxes
 from kvviz.memory import Account, Ask, Row, account, preset
 from kvviz.memory.account import bytes_of
@@ -175,4 +176,4 @@ def bills_table(found: Sequence[Bill]) -> Table:
         for bill in found
         for row in bill.account.rows
     ]
-    return Table(header, tuple(zip(*rows, strict=True)))
+    return row_table(header, rows)
