@@ -42,7 +42,7 @@ format-check: $(DEV_READY)
 	$(PY) -m ruff format --check .
 
 types: $(DEV_READY)
-	$(PY) -m mypy kvviz
+	$(PY) -m mypy kvviz app.py pages
 
 bench: $(DEV_READY)
 	@$(PY) -m kvviz.models.warm

@@ -3,19 +3,16 @@
 import numpy as np
 import streamlit as st
 
-from kvviz.figures.attention import attention_map, difference_map, visibility
-from kvviz.figures.scales import shared_top
-from kvviz.ui.attention import agreement, gallery
+from kvviz.ui.attention import agreement, figures, gallery
 from kvviz.ui.attention import view as look
 from kvviz.ui.attention.controls import map_menus, measure_menu
 from kvviz.ui.attention.settings import AttentionSettings
 from kvviz.ui.components.layer_head_picker import layer_head_picker
 from kvviz.ui.components.token_strip import token_strip
 from kvviz.ui.pages import open_page
-from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.page import show
-from kvviz.ui.shell.words import COUNTS_FROM_ONE, side_words
+from kvviz.ui.shell.words import COUNTS_FROM_ONE
 
 page = open_page("Attention", "Where does it look?")
 a, b = page.runs(maps=True)
@@ -26,21 +23,16 @@ maps = [look.map_of(run, layer, head, average) for run in (a, b)]
 place = f"layer {layer}, {f'head {head}' if average == 'head' else 'mean of its heads'}"
 page.headline(look.headline(a, maps[0][query], layer, head if average == "head" else None, query))
 
-top = shared_top(maps, scale)
-for column, side, run, weights in zip(st.columns(2), "AB", (a, b), maps, strict=True):
+for column, side, figure in zip(st.columns(2), "AB", figures.map_figures((a, b), maps, scale), strict=True):
     with column:
-        title = side_words(side, run.trace.setup)
-        figure = drawn(attention_map, weights, run.labels, scale=scale, top=top, title=title, limit=look.CELLS)
-        show(figure, f"map-{side}", look.map_csv(weights, run))
+        show(figure, f"map-{side}")
 st.caption(look.row_sums(maps))
 page.paint()
 
 if a.trace.tokens <= look.FEW_TOKENS:
     left, right = st.columns(2)
     with left:
-        seen = np.isfinite(maps[0])
-        title = f"What each query may see. {side_words('A', a.trace.setup)}"
-        show(drawn(visibility, seen, a.labels, title=title), "visibility")
+        show(figures.visibility_figure(a, maps[0]), "visibility")
     with right:
         st.markdown(f"**The same in words** {COUNTS_FROM_ONE if a.count_from else ''}")
         st.code(look.seen_by(a, layer, head), language=None)
@@ -53,8 +45,7 @@ with left:
         values, (layer, head), name=name, key="overview", kv_heads=a.trace.kv_heads, on_pick=look.choose_place
     )
 with right:
-    looks = {"title": f"A − B, {place}", "limit": look.CELLS, "sinks": 4 if scale == "no_sinks" else 0}
-    show(drawn(difference_map, maps[0], maps[1], a.labels, **looks), "difference")
+    show(figures.difference_figure(a, maps, place, scale), "difference")
     st.subheader("One query over the text", anchor=False, help=meaning("query"))
     st.caption(look.query_words(a, layer, head, query))
     st.session_state["strip"] = query

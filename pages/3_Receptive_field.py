@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from kvviz.figures.reach import cone_map, depth_map, distance_lines, parts_map
+from kvviz.figures.distance import distance_lines
+from kvviz.figures.reach import cone_map, depth_map, parts_map
+from kvviz.ui.attention.view import quoted
 from kvviz.ui.pages import open_page
 from kvviz.ui.receptive_field import view as look
 from kvviz.ui.receptive_field.bounds import bound_words, calculator
@@ -17,7 +19,7 @@ from kvviz.ui.shell.words import COUNTS_FROM_ONE, plain, side_words
 page = open_page("Receptive field", "How far can it see?")
 a, b = page.runs()
 query, depth = look.place(page.view, a)
-token, passed = look.quoted(a, query), look.layers_words(depth)
+token, passed = quoted(a, query), look.layers_words(depth)
 
 left, right = st.columns(2)
 query_field(left, a)
@@ -34,22 +36,18 @@ if pair:
     with right:
         title = f"How the input reaches token {token}: layer by layer under A"
         cone, levels = seen.cone[0], seen.found.levels[0]
-        show(
-            drawn(cone_map, levels, cone, a.labels[: query + 1], path=path, title=title),
-            "cone",
-            look.levels_csv(a, seen),
-        )
+        show(drawn(cone_map, levels, cone, a.labels[: query + 1], path=path, title=title), "cone")
     st.markdown(plain(look.path_words(a, seen, path)) + (f" {COUNTS_FROM_ONE}" if a.count_from else ""))
     st.markdown(plain(bound_words(a.trace.setup, seen, depth)) + " " + plain(look.full_words(seen)))
     left, right = st.columns(2)
     with left:
         series = look.distance_series(pair, (a, b))
         title = f"Influence on token {token} against distance, through {passed}"
-        show(drawn(distance_lines, series, title=title), "distance", look.distance_csv(series))
+        show(drawn(distance_lines, series, title=title), "distance")
         st.markdown(plain(look.distance_words(pair, depth)))
     with right:
         title = f"The parts of layer {depth - 1}: which positions influence token {token}"
-        show(drawn(parts_map, look.parts(seen), a.labels[: query + 1], title=title), "parts", look.parts_csv(a, seen))
+        show(drawn(parts_map, look.parts(seen), a.labels[: query + 1], title=title), "parts")
         st.markdown(plain(look.parts_words(seen, depth)))
         st.caption(look.notes(a.trace.setup))
 
@@ -60,8 +58,8 @@ page.try_this()
 
 if every := waiting.extra(*depths_job(page.view.experiment.model, a, query, depth), depths_slot):
     with depths_place:
-        found, depths = getattr(every.found, measured), every.found.depths
+        found, depths = every.found.gradient if measured == "gradient" else every.found.rollout, every.found.depths
         title = f"What token {token} depends on, by the number of layers. {side_words('A', a.trace.setup)}"
         figure = drawn(depth_map, found, every.reach, depths, a.labels[: query + 1], title=title, mark=depth)
-        show(figure, "depths", look.depths_csv(a, found, depths))
+        show(figure, "depths")
         st.caption(look.few_words(every, a))

@@ -2,14 +2,11 @@
 
 import streamlit as st
 
-from kvviz.figures.lifetimes import lifetimes
-from kvviz.figures.series import entries_over_time
 from kvviz.ui.cache import layers as layers_view
 from kvviz.ui.cache import scores as scores_view
 from kvviz.ui.cache import view as look
 from kvviz.ui.components.step_player import step_player
 from kvviz.ui.pages import open_page
-from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.page import show
 from kvviz.ui.shell.words import COUNTS_FROM_ONE, side_words
@@ -19,20 +16,10 @@ a, b = page.runs()
 layer, head = look.place(page.view, a)
 page.headline(look.headline(a, layer, head))
 
-sides = [("a", side_words("A", a.trace.setup), a), ("b", side_words("B", b.trace.setup), b)]
+sides: layers_view.Sides = [("a", side_words("A", a.trace.setup), a), ("b", side_words("B", b.trace.setup), b)]
 for column, (side, name, run) in zip(st.columns(2), sides, strict=True):
     with column:
-        figure = drawn(
-            lifetimes,
-            run.trace.evicted_at[layer, head],
-            run.labels,
-            role_of=look.roles(run),
-            side=side,
-            count_from=run.count_from,
-            prompt_tokens=run.trace.prompt_tokens,
-            title=name,
-        )
-        show(figure, f"lifetimes-{side}", look.lifetimes_csv(run, layer))
+        show(look.lifetimes_figure(run, layer, head, side, name), f"lifetimes-{side}")
 page.paint()
 
 st.subheader("Step by step", anchor=False, help=meaning("step", "lifetime", "position", "slot"))
@@ -62,15 +49,12 @@ if run.trace.tokens <= look.FEW_TOKENS:
         st.markdown(look.steps_table(run, layer, head))
 
 left, right = st.columns(2)
-options = {"prompt_tokens": a.trace.prompt_tokens, "count_from": a.count_from}
 with left:
-    lines = [(name, side, run.trace.entries()[layer, head]) for side, name, run in sides]
-    title = f"Entries, layer {layer}, KV head {head}"
-    show(drawn(entries_over_time, lines, "entries", title=title, **options), "entries", look.series_csv(lines, a))
+    held = [(name, side, run.trace.entries()[layer, head]) for side, name, run in sides]
+    show(look.held_figure(a, held, "entries", f"Entries, layer {layer}, KV head {head}"), "entries")
 with right:
-    lines = [(name, side, run.trace.bytes_at()) for side, name, run in sides]
-    title = "Bytes in all layers (by the formula)"
-    show(drawn(entries_over_time, lines, "bytes", title=title, **options), "bytes", look.series_csv(lines, a))
+    held = [(name, side, run.trace.bytes_at()) for side, name, run in sides]
+    show(look.held_figure(a, held, "bytes", "Bytes in all layers (by the formula)"), "bytes")
 
 layers_view.draw(sides)
 scores_view.draw(a, b, layer, head)

@@ -20,10 +20,9 @@ for note in notes:
 
 left, right = st.columns(2)
 with left:
-    show(look.boxes(chosen, found), "boxes", look.bills_csv(found))
+    show(look.boxes(chosen, found), "boxes")
 with right:
-    contexts, lines = look.lines(chosen, found)
-    show(look.lines_figure(contexts, lines, chosen), "bytes-against-context", look.lines_csv(contexts, lines))
+    show(look.lines_figure(chosen, found), "bytes-against-context")
 
 st.subheader("The formula with these numbers", anchor=False)
 for bill in found:

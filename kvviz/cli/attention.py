@@ -10,7 +10,7 @@ import numpy as np
 from kvviz.cli import replayed as common
 from kvviz.cli.options import whole
 from kvviz.cli.replayed import replayed
-from kvviz.measures.attention import SINKS
+from kvviz.measures.sinks import SINKS
 
 ABOUT = "sink mass, entropy and mean distance of every layer and query head"
 

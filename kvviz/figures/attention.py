@@ -10,16 +10,18 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kvviz.figures import theme
+from kvviz.figures.drawing import Drawing, Table, matrix_table
 from kvviz.figures.frame import lay_out, short, token_axis
 from kvviz.figures.pooling import LIMIT, pool, pool_labels, pool_notice
-from kvviz.figures.scales import Scale, ScaleName, colour_bar
+from kvviz.figures.scales import Scale, ScaleName
+from kvviz.measures.sinks import SINKS
 from kvviz.text.counting import plural
 
 Floats = NDArray[np.floating]
 
 KEY_TITLE = "key: attended to (position, token)"
-QUERY_TITLE = "query: attends from (row i predicts i + 1)"
-WEIGHT = "attention weight (share of 1)"
+QUERY_TITLE = "query: attends from (row i predicts token i + 1)"
+WEIGHT = "attention weight (0 to 1)"
 SMALL_HEIGHT = 230
 MAP_HEIGHT = 440  # near square in half a page, and it fills whatever width there is
 
@@ -30,12 +32,12 @@ def attention_map(
     *,
     scale: ScaleName = "log",
     top: float = 1.0,
-    sinks: int = 4,
+    sinks: int = SINKS,
     title: str = "",
     first_query: int = 0,
     limit: int = LIMIT,
     is_small: bool = False,
-) -> go.Figure:
+) -> Drawing:
     """The weights of one head, (Q, T) shares of 1; NaN = that query could not see that key, drawn blank.
 
     Row i holds the attention of position ``first_query`` + i, from whose output the next token is predicted. Two maps
@@ -44,16 +46,22 @@ def attention_map(
     ``limit`` tokens blocks of them share a cell; a map of 512 is 1.8 MB.
     """
     shown = without_sinks(weights, sinks) if scale == "no_sinks" else weights
-    notices = [f"The first {plural(sinks, 'key')} left out." if scale == "no_sinks" else ""]
+    notices = [left_out(sinks) if scale == "no_sinks" else ""]
     pooled, factor = pool(shown, limit)
-    notices.append(pool_notice(factor, "the largest weight among them."))
+    notices.append(pool_notice(factor, "their largest weight"))
     shading = Scale(scale, top)
     fig = go.Figure([heat(pooled, labels, first_query, factor, shading), shading.bar()])
     if scale == "no_sinks" and sinks:
         mark_columns(fig, sinks / factor)
     alt = attention_alt(weights, labels, sinks, title, first_query)
     map_frame(fig, pooled.shape, "attention", alt, title, " ".join(filter(None, notices)), WEIGHT)
-    return small(fig) if is_small else fig
+    return Drawing(small(fig) if is_small else fig, map_table(weights, labels, first_query), alt)
+
+
+def map_table(values: NDArray[Any], labels: Sequence[str], first_query: int = 0) -> Table:
+    """A row a query, a column a key, (Q, T)."""
+    queries, keys = values.shape
+    return matrix_table("query", labels[first_query : first_query + queries], labels[:keys], values)
 
 
 def heat(z: Floats, labels: Sequence[str], first_query: int, factor: int, shading: Scale) -> go.Heatmap:
@@ -85,8 +93,8 @@ def map_frame(
     fig: go.Figure, shape: tuple[int, ...], kind: str, alt: str, title: str, notice: str = "", bar_title: str = ""
 ) -> go.Figure:
     """Axes and frame of a map over queries and keys, first query at the top."""
-    fig.update_xaxes(token_axis(shape[1], KEY_TITLE, tickangle=-90))
-    fig.update_yaxes(token_axis(shape[0], QUERY_TITLE, autorange="reversed"))
+    fig.update_xaxes(token_axis(shape[1], KEY_TITLE), tickangle=-90)
+    fig.update_yaxes(token_axis(shape[0], QUERY_TITLE), autorange="reversed")
     kind = f"{kind} {shape[0]}×{shape[1]}"
     lay_out(fig, kind=kind, alt=alt, height=MAP_HEIGHT, title=title, notice=notice, bar_title=bar_title)
     return fig.update_layout(plot_bgcolor=theme.GROUND)
@@ -99,108 +107,68 @@ def without_sinks(weights: Floats, sinks: int) -> Floats:
     return rest
 
 
+def left_out(sinks: int) -> str:
+    return f"Left out: {first_keys(sinks)}." if sinks else ""
+
+
+def first_keys(sinks: int) -> str:
+    return "the first key" if sinks == 1 else f"the first {plural(sinks, 'key')}"
+
+
 def mark_columns(fig: go.Figure, columns: float) -> None:
     """Shade the columns that are left out, so that they do not read as evicted."""
-    edges: dict[str, Any] = {"x0": -0.5, "x1": columns - 0.5, "y0": 0, "y1": 1, "yref": "y domain"}
-    fig.add_shape(type="rect", **edges, fillcolor=theme.GONE, line_width=0, layer="above")
+    right = columns - 0.5
+    fig.add_shape(
+        type="rect",
+        x0=-0.5,
+        x1=right,
+        y0=0,
+        y1=1,
+        yref="y domain",
+        fillcolor=theme.GONE,
+        line_width=0,
+        layer="above",
+    )
 
 
 def attention_alt(weights: Floats, labels: Sequence[str], sinks: int, title: str, first_query: int) -> str:
     """The sentence that stands for the map."""
     head = f"{title}: attention" if title else "Attention"
-    head += f" of {weights.shape[0]:,} queries to {plural(weights.shape[1], 'key')}"
+    head += f" from {plural(weights.shape[0], 'query')} to {plural(weights.shape[1], 'key')}"
     if not np.isfinite(weights).any():
         return f"{head}; no weight was recorded."
     share = float(np.nansum(weights[:, :sinks], axis=1).mean())
     query, key = np.unravel_index(int(np.nanargmax(weights)), weights.shape)
     return (
-        f"{head}; the first {plural(sinks, 'key')} get {share:.1%} of a query's weight on average; the largest "
-        f"single weight, {float(weights[query, key]):.3g}, goes from {labels[first_query + int(query)]!r} "
-        f"to {labels[int(key)]!r}."
+        f"{head}; on average a query gives {share:.1%} of its attention to {first_keys(sinks)}; the "
+        f"largest single weight, {float(weights[query, key]):.3g}, is from query "
+        f"{labels[first_query + int(query)]!r} to key {labels[int(key)]!r}."
     )
-
-
-def difference_map(
-    a: Floats,
-    b: Floats,
-    labels: Sequence[str],
-    *,
-    top: float | None = None,
-    title: str = "A − B",
-    first_query: int = 0,
-    limit: int = LIMIT,
-    sinks: int = 0,
-) -> go.Figure:
-    """Where A gives more weight than B (blue) and where less (orange), both (Q, T); blank unless both could look.
-
-    The colour grows with the square root of the difference, the same on both sides, up to ``top`` (default: the
-    largest difference), because a few large differences would leave the others invisible; ``sinks`` first keys, where
-    the largest ones usually are, can be left out.
-    """
-    if a.shape != b.shape:
-        raise ValueError(f"A {a.shape} and B {b.shape} must have the same number of queries and keys.")
-    difference = without_sinks(np.asarray(a, dtype=np.float32) - np.asarray(b, dtype=np.float32), sinks)
-    largest = float(np.nanmax(np.abs(difference))) if np.isfinite(difference).any() else 0.0
-    top = top or largest or 1.0
-    pooled, factor = pool(difference, limit, how="mean")
-    hover = "query %{y}<br>key %{x}<br>A − B %{z:+.3~g}<extra></extra>"
-    shading: dict[str, Any] = {"zmin": -top, "zmax": top, "colorscale": bent(theme.DIVERGING), "hovertemplate": hover}
-    fig = go.Figure([go.Heatmap(**cells(pooled, labels, first_query, factor), **shading), difference_bar(top)])
-    if sinks:
-        mark_columns(fig, sinks / factor)
-    alt = f"Attention of A minus attention of B; the largest difference of one weight is {largest:.3g}."
-    notices = [f"The first {plural(sinks, 'key')} left out." if sinks else "", pool_notice(factor, "the mean of them.")]
-    bar_title = "weight in A minus weight in B (square-root scale)"
-    return map_frame(fig, pooled.shape, "difference", alt, title, " ".join(filter(None, notices)), bar_title)
-
-
-def difference_bar(top: float) -> go.Scatter:
-    """The colour bar of ``difference_map``: evenly coloured, so its ticks lie at the square roots."""
-    values = [-1.0, -0.25, 0.0, 0.25, 1.0]
-    places = [0.5 + 0.5 * float(np.sign(value) * np.sqrt(abs(value))) for value in values]
-    texts = [f"{value * top:+.2g}" if value else "0" for value in values]
-    return colour_bar(theme.DIVERGING, places, texts)
-
-
-def bent(stops: list[tuple[float, str]]) -> list[tuple[float, str]]:
-    """A three-colour scale whose strength grows with the square root of the distance from its middle."""
-    low, middle, high = (parts(colour) for _, colour in stops)
-    strengths = np.linspace(0, 1, 17)
-    left = [(0.5 - 0.5 * s**2, mixed(middle, low, s)) for s in strengths[::-1]]
-    right = [(0.5 + 0.5 * s**2, mixed(middle, high, s)) for s in strengths[1:]]
-    return [(float(place), colour) for place, colour in left + right]
-
-
-def parts(colour: str) -> list[float]:
-    return [float(number) for number in colour.removeprefix("rgba(").removesuffix(")").split(",")]
-
-
-def mixed(start: list[float], end: list[float], share: float) -> str:
-    values = [s + (e - s) * share for s, e in zip(start, end, strict=True)]
-    return "rgba({:.0f},{:.0f},{:.0f},{:.3f})".format(*values)
 
 
 def visibility(
     mask: NDArray[np.bool_], labels: Sequence[str], *, title: str = "", first_query: int = 0, is_small: bool = False
-) -> go.Figure:
+) -> Drawing:
     """Which key each query may see, (Q, T) bool, before any weight is computed; a small one names few tokens."""
     z = np.asarray(mask, dtype=np.uint8)
     if max(z.shape) > LIMIT:
         raise ValueError(f"A mask of {z.shape} is too large to draw cell by cell; draw at most {LIMIT} tokens.")
     gap = 1 if max(z.shape) <= 64 else 0
     colours = [(0.0, theme.CLEAR), (0.5, theme.CLEAR), (0.5, theme.ACCENT["a"]), (1.0, theme.ACCENT["a"])]
-    hover = "query %{y}<br>key %{x}<br>1 = may see, 0 = may not: %{z}<extra></extra>"
-    look: dict[str, Any] = {"zmin": 0, "zmax": 1, "colorscale": colours, "xgap": gap, "ygap": gap}
-    fig = go.Figure(go.Heatmap(**cells(z, labels, first_query), **look, hovertemplate=hover))
+    hover = "query %{y}<br>key %{x}<br>may see (1 = yes, 0 = no): %{z}<extra></extra>"
+    drawn = cells(z, labels, first_query)
+    fig = go.Figure(go.Heatmap(**drawn, zmin=0, zmax=1, colorscale=colours, xgap=gap, ygap=gap, hovertemplate=hover))
     seen = z.sum(axis=1)
-    alt = f"Keys each of {plural(z.shape[0], 'query')} may see; the last one sees {int(seen[-1])}, none more than "
-    map_frame(fig, z.shape, "visibility", f"{alt}{int(seen.max())}.", title)
-    return small(fig) if is_small else fig
+    alt = (
+        f"The keys that each of {plural(z.shape[0], 'query')} may see: the last query sees {int(seen[-1])}, and no "
+        f"query sees more than {int(seen.max())}."
+    )
+    map_frame(fig, z.shape, "visibility", alt, title)
+    return Drawing(small(fig) if is_small else fig, map_table(z, labels, first_query), alt)
 
 
 def small(fig: go.Figure) -> go.Figure:
     """A map for a row of several: low, with few ticks and short titles."""
-    few: dict[str, Any] = {"tickmode": "auto", "nticks": 6}
     fig.update_layout(height=SMALL_HEIGHT + (40 if len(fig.data) > 1 else 0))
-    fig.update_xaxes(few | {"title": {"text": "key"}, "tickangle": 0})
-    return fig.update_yaxes(few | {"title": {"text": "query"}})
+    fig.update_xaxes(tickmode="auto", nticks=6, title_text="key", tickangle=0)
+    return fig.update_yaxes(tickmode="auto", nticks=6, title_text="query")

@@ -12,6 +12,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from kvviz.figures import theme
+from kvviz.figures.drawing import Drawing, Table
 from kvviz.figures.scales import unseen
 from kvviz.text.signs import escape
 
@@ -19,7 +20,10 @@ LEGEND_ROW = 22  # pixels
 TITLE_WIDTH = 46  # characters a line; plotly does not wrap, and a phone shows about this many
 LABEL_WIDTH = 11  # characters of a tick label; a longer one would push the picture off a phone
 BAR_HEIGHT = 60  # pixels of a colour bar with its numbers and its title
-COMING = "The picture will stand here."
+COMING = "The figure will appear here."
+STEP_TITLE = "step (number of the token just read)"
+TOKEN_TITLE = "token (position, text)"
+PROMPT_ENDS = "prompt ends"
 ALL_TICKS = 24  # up to so many tokens every one is named
 
 
@@ -63,16 +67,27 @@ def lay_out(
     return fig
 
 
-def coming(height: int = 420) -> go.Figure:
+def coming(height: int = 420) -> Drawing:
     """An empty frame for the time before the first picture; with it the browser fetches what draws figures."""
     fig = lay_out(go.Figure(), kind="coming", alt=COMING, height=height)
-    return fig.update_layout(xaxis={"visible": False}, yaxis={"visible": False}, plot_bgcolor=theme.GROUND)
+    fig.update_layout(xaxis_visible=False, yaxis_visible=False, plot_bgcolor=theme.GROUND)
+    return Drawing(fig, Table((), ()), COMING)
 
 
 def name_bar(fig: go.Figure, title: str) -> None:
     """Write what the colour bar measures above it."""
-    place: dict[str, Any] = {"x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "bottom"}
-    fig.add_annotation(text=escape(title), showarrow=False, yshift=36, font={"size": 12}, **place)
+    fig.add_annotation(
+        text=escape(title),
+        showarrow=False,
+        x=0,
+        xref="paper",
+        xanchor="left",
+        y=1,
+        yref="paper",
+        yanchor="bottom",
+        yshift=36,
+        font={"size": 12},
+    )
 
 
 def joined(lines: Sequence[str]) -> str:
@@ -84,10 +99,10 @@ def short(label: str) -> str:
     return escape(label if len(label) <= LABEL_WIDTH else label[: LABEL_WIDTH - 1] + "…")
 
 
-def token_axis(count: int, title: str, **more: Any) -> dict[str, Any]:
+def token_axis(count: int, title: str) -> dict[str, Any]:
     """An axis with one category per token; labels are thinned to what fits unless there are few."""
     ticks: dict[str, Any] = {"tickmode": "linear", "dtick": 1} if count <= ALL_TICKS else {"nticks": 20}
-    return {"type": "category", "title": {"text": title, "standoff": 8}, **bare(), **ticks, **more}
+    return {"type": "category", "title": {"text": title, "standoff": 8}, **bare(), **ticks}
 
 
 def step_ticks(count: int) -> dict[str, Any]:

@@ -10,7 +10,20 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kvviz.figures import theme
-from kvviz.figures.frame import LEGEND_ROW, bare, lay_out, legend_above, short, step_ticks, swatch, token_axis
+from kvviz.figures.drawing import Drawing, Table
+from kvviz.figures.frame import (
+    LEGEND_ROW,
+    PROMPT_ENDS,
+    STEP_TITLE,
+    TOKEN_TITLE,
+    bare,
+    lay_out,
+    legend_above,
+    short,
+    step_ticks,
+    swatch,
+    token_axis,
+)
 from kvviz.figures.pooling import pool_factor
 from kvviz.text.counting import plural
 
@@ -24,34 +37,31 @@ def lifetimes(
     evicted_at: Ints,
     labels: Sequence[str],
     *,
+    head: int = 0,
     role_of: Codes | None = None,
     side: theme.Side = "a",
     count_from: int = 0,
     prompt_tokens: int | None = None,
     title: str = "",
-) -> go.Figure:
+) -> Drawing:
     """Rows are steps, columns tokens: coloured while a token is in the cache, grey once it is gone, blank before.
 
-    ``evicted_at`` (T,): the first step that cannot see the token, T if it is still there. ``role_of`` (T,T) holds for
-    every step and token the code of its role (``role_codes``); without it a held token has the accent of ``side``.
-    ``labels`` are the T distinct labels, numbered from ``count_from`` as the steps are. A line marks the last step of
-    the prompt. More than 512 tokens are thinned: every n-th step and token is drawn, exactly as it is.
+    ``evicted_at`` (T,) or (H, T): the first step that cannot see the token, T if it is still there; of the H KV heads
+    of a layer ``head`` is drawn, and the table has all. ``role_of`` (T,T) holds for every step and token the code of
+    its role (``role_codes``); without it a held token has the accent of ``side``. ``labels`` are the T distinct labels,
+    numbered from ``count_from`` as the steps are. A line marks the last step of the prompt. More than 512 tokens are
+    thinned: every n-th step and token is drawn, exactly as it is.
     """
+    table = lifetimes_table(evicted_at, labels)
+    evicted_at = np.atleast_2d(evicted_at)[head]
     count = len(evicted_at)
     codes = cache_codes(evicted_at, role_of)
     every = slice(None, None, pool_factor(count))
-    notice = f"One in {every.step} steps and tokens is drawn." if every.step > 1 else ""
+    notice = f"Only one in {every.step} steps and one in {every.step} tokens is drawn." if every.step > 1 else ""
     names = [short(label) for label in labels][every]
-    heat = go.Heatmap(
-        {
-            "z": codes[every, every],
-            "x": names,
-            "y": np.arange(count)[every] + count_from,
-            "showscale": False,
-            "hovertemplate": "step %{y}<extra></extra>",
-            **colouring(role_of is None, side),
-        }
-    )
+    cells: dict[str, Any] = {"z": codes[every, every], "x": names, "y": np.arange(count)[every] + count_from}
+    colours, hover = colouring(role_of is None, side), "step %{y}<extra></extra>"
+    heat = go.Heatmap(**cells, **colours, showscale=False, hovertemplate=hover)
     entries = legend(codes, role_of is None, side)
     fig = go.Figure([heat, departures(evicted_at, names, every, count_from), *(swatch(*entry) for entry in entries)])
     lay_axes(fig, names, count, count_from)
@@ -60,7 +70,17 @@ def lifetimes(
     alt = lifetimes_alt(evicted_at, count_from, title)
     above = LEGEND_ROW * max(2, -(-len(entries) // 2))  # a narrow figure has two entries of the legend in a row
     lay_out(fig, kind=f"lifetimes {count}", alt=alt, height=HEIGHT, title=title, notice=notice, above=above)
-    return fig.update_layout(legend_above(len(entries)), hovermode="x unified")
+    fig.update_layout(legend_above(len(entries)), hovermode="x unified")
+    return Drawing(fig, table, alt)
+
+
+def lifetimes_table(evicted_at: Ints, labels: Sequence[str]) -> Table:
+    """A row a token, a column a KV head, from (T,) or (H, T): the step at which it left, counted from 0."""
+    still = f"(T = {len(labels)}: still held)"
+    if evicted_at.ndim == 1:
+        return Table(("token", f"evicted_at {still}"), (labels, evicted_at))
+    heads = [f"evicted_at, KV head {head} {still}" for head in range(len(evicted_at))]
+    return Table(("token", *heads), (labels, evicted_at.T))
 
 
 def cache_codes(evicted_at: Ints, role_of: Codes | None = None) -> Codes:
@@ -88,19 +108,17 @@ def departures(evicted_at: Ints, names: Sequence[str], every: slice, count_from:
     count = len(evicted_at)
     stories = [
         f"in the cache from step {came + count_from}"
-        + (" to the end" if left >= count else f", left at step {int(left) + count_from}")
+        + (" to the end" if left >= count else f", evicted at step {int(left) + count_from}")
         for came, left in enumerate(evicted_at)
     ]
     return go.Scatter(
-        {
-            "x": names,
-            "y": np.minimum(evicted_at, count - 1)[every] + count_from,
-            "text": stories[every],
-            "mode": "lines",
-            "line": {"color": theme.CLEAR, "width": 1},
-            "hovertemplate": "%{text}<extra></extra>",
-            "showlegend": False,
-        }
+        x=names,
+        y=np.minimum(evicted_at, count - 1)[every] + count_from,
+        text=stories[every],
+        mode="lines",
+        line={"color": theme.CLEAR, "width": 1},
+        hovertemplate="%{text}<extra></extra>",
+        showlegend=False,
     )
 
 
@@ -119,34 +137,39 @@ def legend(codes: Codes, plain: bool, side: theme.Side) -> list[tuple[str, str]]
     held = [("in the cache", theme.ACCENT[side])] if plain else []
     if not plain:
         held = [(role.label, role.colour) for code, role in enumerate(theme.ROLES, 1) if code in there]
-    return held + ([("gone", theme.GONE)] if theme.GONE_CODE in there else [])
+    return held + ([("evicted", theme.GONE)] if theme.GONE_CODE in there else [])
 
 
 def lay_axes(fig: go.Figure, names: Sequence[str], count: int, count_from: int) -> None:
     """Tokens to the right, steps downwards, no room around the cells."""
     # plotly backs the spike with white where the ground is clear, which glares on a dark page
-    edges = {"range": [-0.5, len(names) - 0.5]}
-    fig.update_xaxes(token_axis(len(names), "token (position, text)", tickangle=-90, showspikes=False, **edges))
-    title = {"text": "step (number of the token just read)", "standoff": 8}
-    fig.update_yaxes(
-        bare() | step_ticks(count) | {"title": title, "range": [count - 0.5 + count_from, count_from - 0.5]}
-    )
+    across, down = [-0.5, len(names) - 0.5], [count - 0.5 + count_from, count_from - 0.5]
+    fig.update_xaxes(token_axis(len(names), TOKEN_TITLE), tickangle=-90, showspikes=False, range=across)
+    title = {"text": STEP_TITLE, "standoff": 8}
+    fig.update_yaxes(bare() | step_ticks(count), title=title, range=down)
 
 
 def mark_prompt(fig: go.Figure, step: float) -> None:
     """A horizontal line below the last step of the prompt."""
     fig.add_hline(y=step, line={"color": theme.RULE, "width": 1, "dash": "dot"})
-    note = {"text": "prompt ends", "showarrow": False, "font": {"size": 11}}
-    place = {"x": 1, "xref": "x domain", "xanchor": "right", "y": step, "yanchor": "bottom"}
-    fig.add_annotation({**note, **place})
+    fig.add_annotation(
+        text=PROMPT_ENDS,
+        showarrow=False,
+        font={"size": 11},
+        x=1,
+        xref="x domain",
+        xanchor="right",
+        y=step,
+        yanchor="bottom",
+    )
 
 
 def lifetimes_alt(evicted_at: Ints, count_from: int, title: str) -> str:
-    """How many tokens the cache holds at the end, and when the first left."""
+    """How many tokens the cache holds at the end, and when the first was evicted."""
     count = len(evicted_at)
     held = int((evicted_at >= count).sum())
     head = f"{title}: after" if title else "After"
     start = f"{head} step {count - 1 + count_from} the cache holds {held} of {plural(count, 'token')}"
     if held == count:
-        return f"{start}; none has left."
-    return f"{start}; the first to leave went at step {int(evicted_at.min()) + count_from}."
+        return f"{start}; none has been evicted."
+    return f"{start}; the first eviction is at step {int(evicted_at.min()) + count_from}."

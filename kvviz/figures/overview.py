@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from kvviz.figures.drawing import Drawing, Table, matrix_table
 from kvviz.figures.frame import bare, lay_out
 from kvviz.figures.scales import BINS, EVEN_SHADES, colour_bar
 
@@ -20,26 +21,14 @@ def layer_head_grid(
     selected: tuple[int, int] | None = None,
     value_range: tuple[float, float] = (0.0, 1.0),
     title: str = "",
-) -> go.Figure:
+) -> Drawing:
     """A heat map of one measure, (L, A) layers × heads, layer 0 at the top; the selected cell is outlined."""
     low, high = value_range
     if not high > low:
         raise ValueError(f"The range of the colours must grow, not run from {low} to {high}.")
     z = np.asarray(values, dtype=np.float32)
-    heat = go.Heatmap(
-        {
-            "z": z,
-            "zmin": low,
-            "zmax": high,
-            "colorscale": EVEN_SHADES,
-            "showscale": False,
-            "hoverongaps": False,
-            "xgap": 1,
-            "ygap": 1,
-            "hovertemplate": f"layer %{{y}}, head %{{x}}<br>{name} %{{z:.3~g}} {unit}<extra></extra>",
-        }
-    )
-    fig = go.Figure([heat, colour_bar(EVEN_SHADES, *bar_ticks(low, high))])
+    hover = f"layer %{{y}}, head %{{x}}<br>{name} %{{z:.3~g}} {unit}<extra></extra>"
+    fig = go.Figure([even_heat(z, low, high, hover), colour_bar(EVEN_SHADES, *bar_ticks(low, high))])
     layers, heads = z.shape
     fig.update_xaxes(index_axis("head", round_step(heads / 16), [-0.5, heads - 0.5]))
     fig.update_yaxes(index_axis("layer", round_step(layers / 8), [layers - 0.5, -0.5]))
@@ -48,27 +37,55 @@ def layer_head_grid(
     height = min(60 + 16 * layers, 560)
     alt = overview_alt(z, name, unit, title)
     kind = f"overview {z.shape}"
-    return lay_out(fig, kind=kind, alt=alt, height=height, title=title, bar_title=f"{name} ({unit})")
+    lay_out(fig, kind=kind, alt=alt, height=height, title=title, bar_title=f"{name} ({unit})")
+    return Drawing(fig, layer_head_table(values), alt)
 
 
-def agreement_grid(shares: NDArray[np.floating], *, group: int = 1, title: str = "") -> go.Figure:
-    """How far the heads of a layer agree, (A, A) shares of 1; lines part the ``group`` heads that share a KV head."""
+def layer_head_table(values: NDArray[np.floating]) -> Table:
+    """A row a layer, a column a head, (L, A)."""
+    layers, heads = values.shape
+    return matrix_table("layer", numbered("layer", layers), numbered("head", heads), values)
+
+
+def numbered(name: str, count: int) -> list[str]:
+    return [f"{name} {place}" for place in range(count)]
+
+
+def agreement_grid(shares: NDArray[np.floating], *, group: int = 1, title: str = "") -> Drawing:
+    """How far the heads of a layer agree, (A, A) shares.
+
+    White lines separate the query heads that share a KV head, ``group`` of them each.
+    """
     z = np.asarray(shares, dtype=np.float32)
-    hover = "head %{y} and head %{x}<br>share %{z:.0%} of their strongest keys<extra></extra>"
-    look: dict[str, Any] = {"colorscale": EVEN_SHADES, "showscale": False, "xgap": 1, "ygap": 1, "hoverongaps": False}
-    heat = go.Heatmap({"z": z, "zmin": 0, "zmax": 1, "hovertemplate": hover, **look})
-    fig = go.Figure([heat, colour_bar(EVEN_SHADES, *bar_ticks(0, 1))])
+    hover = "heads %{y} and %{x}<br>%{z:.0%} of their strongest keys in common<extra></extra>"
+    fig = go.Figure([even_heat(z, 0, 1, hover), colour_bar(EVEN_SHADES, *bar_ticks(0, 1))])
     heads = len(z)
     fig.update_xaxes(index_axis("head", round_step(heads / 16), [-0.5, heads - 0.5]))
     fig.update_yaxes(index_axis("head", round_step(heads / 16), [heads - 0.5, -0.5]))
     for edge in range(group, heads, group):
         fig.add_hline(y=edge - 0.5, line={"color": "#ffffff", "width": 2})
         fig.add_vline(x=edge - 0.5, line={"color": "#ffffff", "width": 2})
-    others = z[~np.eye(heads, dtype=bool)]
-    alt = f"{title or 'Heads'}: 1 head has no other to agree with."
-    if np.isfinite(others).any():
-        alt = f"{title or 'Heads'}: two of {heads} heads share {np.nanmean(others):.0%} of their strongest keys."
-    return lay_out(fig, kind=f"agreement {heads}", alt=alt, height=300, title=title, bar_title="strongest keys shared")
+    alt = agreement_alt(z, title or "Heads")
+    lay_out(
+        fig, kind=f"agreement {heads}", alt=alt, height=300, title=title, bar_title="strongest keys in common (share)"
+    )
+    return Drawing(fig, matrix_table("head", numbered("head", heads), numbered("head", heads), shares), alt)
+
+
+def agreement_alt(z: NDArray[np.float32], title: str) -> str:
+    """What two heads have in common on average."""
+    others = z[~np.eye(len(z), dtype=bool)]
+    if not len(others):
+        return f"{title}: there is only 1 head, so there is nothing to compare."
+    if not np.isfinite(others).any():
+        return f"{title}: no value was recorded for {len(z)} heads."
+    return f"{title}: two heads of {len(z)} have {np.nanmean(others):.0%} of their strongest keys in common on average."
+
+
+def even_heat(z: NDArray[np.float32], low: float, high: float, hover: str) -> go.Heatmap:
+    """Cells on the sequential map, each apart from the next."""
+    cells: dict[str, Any] = {"z": z, "xgap": 1, "ygap": 1, "hoverongaps": False, "showscale": False}
+    return go.Heatmap(**cells, zmin=low, zmax=high, colorscale=EVEN_SHADES, hovertemplate=hover)
 
 
 def index_axis(name: str, step: int, ends: list[float]) -> dict[str, Any]:

@@ -46,6 +46,14 @@ def in_blocks(matrix: NDArray[np.float32], factor: int) -> NDArray[np.float32]:
     return padded.reshape(rows, factor, columns, factor)
 
 
+def pooled_columns(values: NDArray[np.floating], factor: int) -> NDArray[np.float32]:
+    """The largest of every ``factor`` columns; a block of nothing but NaN stays NaN."""
+    rows, columns = values.shape
+    blocks = np.full((rows, -(-columns // factor) * factor), np.nan, dtype=np.float32)
+    blocks[:, :columns] = values
+    return np.fmax.reduce(blocks.reshape(rows, -1, factor), axis=2)
+
+
 def pool_labels(labels: Sequence[str], factor: int) -> list[str]:
     """One label per block: that of its first token, with a sign that more follow."""
     return list(labels) if factor == 1 else [f"{label} …" for label in labels[::factor]]
@@ -53,4 +61,4 @@ def pool_labels(labels: Sequence[str], factor: int) -> list[str]:
 
 def pool_notice(factor: int, what: str) -> str:
     """The sentence a pooled figure shows; nothing where nothing was pooled."""
-    return "" if factor == 1 else f"One cell is {factor} × {factor} tokens: {what}"
+    return "" if factor == 1 else f"Each cell covers {factor} × {factor} tokens and shows {what}."

@@ -10,7 +10,9 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kvviz.figures import theme
+from kvviz.figures.drawing import Drawing, Table
 from kvviz.figures.frame import lay_out, short
+from kvviz.text.counting import plural
 from kvviz.text.signs import escape
 
 HEIGHT = 380
@@ -27,7 +29,7 @@ def ring(
     side: theme.Side = "a",
     count_from: int = 0,
     title: str = "",
-) -> go.Figure:
+) -> Drawing:
     """The ``budget`` slots clockwise from the top, each with its token; the newest is in the accent of ``side``.
 
     ``positions`` (K,) are the positions held, counted from 0 as in the arrays; ``labels`` the labels of all positions,
@@ -52,9 +54,14 @@ def ring(
     )
     newest_slot = (newest + count_from) % budget
     fig.add_annotation(text=centre_text(held, budget, labels, newest, newest_slot), showarrow=False, font_size=13)
-    alt = f"Ring of {budget} slots, {len(held)} filled; the newest, {labels[newest]!r}, lies in slot {newest_slot}."
+    alt = (
+        f"Ring buffer of {plural(budget, 'slot')}, {len(held)} filled; the newest token, {labels[newest]!r}, is in "
+        f"slot {newest_slot}."
+    )
     lay_out(fig, kind=f"ring {budget}", alt=alt, height=HEIGHT, title=title)
-    return fig.update_layout(showlegend=False, uniformtext={"minsize": 9, "mode": "hide"})
+    fig.update_layout(showlegend=False, uniformtext={"minsize": 9, "mode": "hide"})
+    tokens = [labels[held[slot]] if slot in held else "" for slot in range(budget)]
+    return Drawing(fig, Table(("slot", "token"), (range(budget), tokens)), alt)
 
 
 def shape_of_ring(budget: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kvviz.figures import theme
+from kvviz.measures.sinks import SINKS
 
 ScaleName = Literal["log", "linear", "no_sinks"]
 FLOOR = 1e-4  # weights below it share the darkest colour of the logarithmic scale
@@ -102,7 +103,7 @@ def unseen(look: dict[str, Any]) -> go.Scatter:
     return go.Scatter({"x": [None], "y": [None], "mode": "markers", "hoverinfo": "skip", **look})
 
 
-def shared_top(maps: Iterable[NDArray[np.floating]], scale: ScaleName, sinks: int = 4) -> float:
+def shared_top(maps: Iterable[NDArray[np.floating]], scale: ScaleName, sinks: int = SINKS) -> float:
     """The colour maximum for several maps at once.
 
     A share is always drawn from 0 to 1, so that any two pictures compare. Without the sinks the rest is small, and the

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kvviz.figures import theme
-from kvviz.figures.frame import bare, lay_out, legend_above, short, swatch, token_axis
+from kvviz.figures.drawing import Drawing, Table
+from kvviz.figures.frame import TOKEN_TITLE, bare, lay_out, legend_above, short, swatch, token_axis
 from kvviz.text.counting import plural
 
 HEIGHT = 280
@@ -25,7 +25,7 @@ def score_bars(
     side: theme.Side = "a",
     is_log: bool = False,
     title: str = "",
-) -> go.Figure:
+) -> Drawing:
     """One bar a token, (T,) scores and whether it is still held; ``labels`` are distinct and not escaped.
 
     ``is_log`` draws them on a logarithmic axis, on which a score of 0 has no bar: a sink's sum hides all others.
@@ -33,15 +33,21 @@ def score_bars(
     if not len(scores) == len(held) == len(labels):
         raise ValueError(f"{len(scores)} scores, {len(held)} marks and {len(labels)} labels do not fit each other.")
     colours = np.where(held, theme.ACCENT[side], theme.GONE)
-    look: dict[str, Any] = {"marker": {"color": colours.tolist(), "line": {"width": 0}}, "showlegend": False}
-    names = [short(label) for label in labels]
-    bars = {"x": names, "y": np.asarray(scores, dtype=np.float32), "hovertemplate": "%{x}: %{y:.3~g}<extra></extra>"}
-    fig = go.Figure([go.Bar({**bars, **look}), swatch("held", theme.ACCENT[side]), swatch("gone", theme.GONE)])
-    fig.update_xaxes(token_axis(len(labels), "token (position, text)", tickangle=-90))
-    fig.update_yaxes(
-        bare() | {"title": {"text": y_title}, "rangemode": "tozero", "type": "log" if is_log else "linear"}
+    bars = go.Bar(
+        x=[short(label) for label in labels],
+        y=np.asarray(scores, dtype=np.float32),
+        hovertemplate="%{x}: %{y:.3~g}<extra></extra>",
+        marker={"color": colours.tolist(), "line": {"width": 0}},
+        showlegend=False,
     )
+    fig = go.Figure([bars, swatch("in the cache", theme.ACCENT[side]), swatch("evicted", theme.GONE)])
+    fig.update_xaxes(token_axis(len(labels), TOKEN_TITLE), tickangle=-90)
+    fig.update_yaxes(bare(), title_text=y_title, rangemode="tozero", type="log" if is_log else "linear")
     best = labels[int(np.nanargmax(scores))] if np.isfinite(scores).any() else "none"
-    alt = f"{title or y_title}: {int(np.sum(held))} of {plural(len(scores), 'token')} held; the largest is {best!r}."
+    alt = (
+        f"{title or y_title}: {int(np.sum(held))} of {plural(len(scores), 'token')} still in the cache at the end; the "
+        f"highest bar is that of {best!r}."
+    )
     lay_out(fig, kind=f"scores {len(scores)}", alt=alt, height=HEIGHT, title=title, above=30)
-    return fig.update_layout(legend_above(2), bargap=0.1)
+    fig.update_layout(legend_above(2), bargap=0.1)
+    return Drawing(fig, Table(("token", y_title, "in the cache at the end (1 = yes)"), (labels, scores, held)), alt)

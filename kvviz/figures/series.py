@@ -1,4 +1,4 @@
-"""Lines along the text: what the cache holds, what a prediction costs."""
+"""Lines along the text or over the layers: what the cache holds, what a prediction costs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from kvviz.figures import theme
-from kvviz.figures.frame import ALL_TICKS, LEGEND_ROW, bare, lay_out, legend_above, step_ticks
+from kvviz.figures.drawing import Column, Drawing, Table
+from kvviz.figures.frame import ALL_TICKS, LEGEND_ROW, PROMPT_ENDS, STEP_TITLE, bare, lay_out, legend_above, step_ticks
 from kvviz.text.counting import plural
 from kvviz.text.signs import escape
 
@@ -30,23 +31,25 @@ def entries_over_time(
     *,
     prompt_tokens: int | None = None,
     count_from: int = 0,
+    labels: Sequence[str] | None = None,
     title: str = "",
-) -> go.Figure:
-    """What the cache holds after each step, (T,) per line; bytes are shown in the binary unit that fits."""
+) -> Drawing:
+    """What the cache holds after each step, (T,) per line; bytes are shown in the binary unit that fits.
+
+    The table has bytes; its rows are the steps, numbered from ``count_from`` or named by ``labels``.
+    """
     largest = max((float(np.max(values)) for _, _, values in series), default=0.0)
     size, name = binary_unit(largest) if unit == "bytes" else (1, "entries")
     scaled: list[Series] = [(label, side, np.asarray(v) / size if size > 1 else v) for label, side, v in series]
     shape = "hv" if max((len(values) for _, _, values in series), default=0) <= STAIRS else "linear"
     shown = ",d" if unit == "entries" else ".4~g"
     fig = go.Figure([line(*one, count_from, f"%{{y:{shown}}} {name}", shape=shape) for one in scaled])
-    fig.update_yaxes(
-        title=f"held in the cache ({name})",
-        rangemode="tozero",
-        **step_ticks(int(largest) if size == 1 else ALL_TICKS + 1),
-    )
+    ticks = step_ticks(int(largest) if size == 1 else ALL_TICKS + 1)
+    fig.update_yaxes(ticks, title=f"held in the cache ({name})", rangemode="tozero")
     ends = [f"{label}: {amount(float(v[-1]), name)}" for label, _, v in scaled if len(v)]
     alt = f"{title or 'Cache over time'}; held after the last step: {'; '.join(ends) or 'nothing'}."
-    return line_frame(fig, f"held {unit}", alt, title, prompt_tokens, count_from)
+    line_frame(fig, f"held {unit}", alt, title, prompt_tokens, count_from)
+    return Drawing(fig, series_table("step", series, count_from, labels), alt)
 
 
 def amount(value: float, unit: str) -> str:
@@ -66,20 +69,42 @@ def series_lines(
     smooth_over: int = 1,
     prompt_tokens: int | None = None,
     count_from: int = 0,
+    labels: Sequence[str] | None = None,
     title: str = "",
     from_zero: bool = False,
-) -> go.Figure:
+) -> Drawing:
     """One line per series of one value per step, such as nats per token; NaN leaves a gap.
 
-    With ``smooth_over`` above 1 each point is the mean of that many steps around it, and the axis says so.
+    With ``smooth_over`` above 1 each point is the mean of that many values around it, and the axis says so; the table
+    has the values themselves. Its rows are the steps, numbered from ``count_from`` or named by ``labels``.
     """
     smoothed: list[Series] = [(label, side, running_mean(v, smooth_over)) for label, side, v in series]
     fig = go.Figure([line(*one, count_from, f"%{{y:.3~g}} {y_title}") for one in smoothed])
-    note = f", mean of {smooth_over} steps" if smooth_over > 1 else ""
+    note = f", running mean of {smooth_over} values" if smooth_over > 1 else ""
     fig.update_yaxes(title=y_title + note, rangemode="tozero" if from_zero else "normal")
     means = [f"{label} {float(np.nanmean(v)):.3g}" for label, _, v in series if np.isfinite(v).any()]
-    alt = f"{title or y_title} along the text; mean: {', '.join(means) or 'no value'}."
-    return line_frame(fig, y_title, alt, title, prompt_tokens, count_from, x_title)
+    alt = f"{title or y_title}, one value per {noun_of(x_title)}; mean: {', '.join(means) or 'no value'}."
+    line_frame(fig, y_title, alt, title, prompt_tokens, count_from, x_title)
+    return Drawing(fig, series_table(noun_of(x_title), series, count_from, labels), alt)
+
+
+def noun_of(axis_title: str) -> str:
+    """What stands along an axis: ``query`` of ``query (position)``."""
+    return axis_title.partition(" (")[0]
+
+
+def series_table(
+    places: str, series: Sequence[Series], count_from: int = 0, labels: Sequence[str] | None = None
+) -> Table:
+    """A row a place along the axis, a column a line; a line that ends early has empty cells below its end."""
+    longest = max((len(values) for _, _, values in series), default=0)
+    names = range(count_from, count_from + longest) if labels is None else labels
+    return Table((places, *(label for label, _, _ in series)), (names, *(filled(v, longest) for _, _, v in series)))
+
+
+def filled(values: Numbers, count: int) -> Column:
+    """The values as they are, with empty cells where there are fewer than ``count``."""
+    return values if len(values) == count else [*values, *[""] * (count - len(values))]
 
 
 def running_mean(values: Numbers, width: int) -> Numbers:
@@ -103,23 +128,29 @@ def line(
 ) -> go.Scatter:
     """One line in the accent of its side; B is dashed and drawn over A, so equal lines are seen to be two."""
     return go.Scatter(
-        {
-            "x": np.arange(len(values)) + count_from,
-            "y": values,
-            "name": "<br>".join(map(escape, textwrap.wrap(label, LEGEND_WIDTH))),
-            "mode": "lines" if len(values) > 1 else "markers",
-            "line": {"color": theme.ACCENT[side], "width": 2.5, "dash": theme.DASH[side], "shape": shape},
-            "hovertemplate": hover + "<extra></extra>",
-        }
+        x=np.arange(len(values)) + count_from,
+        y=values,
+        name="<br>".join(map(escape, textwrap.wrap(label, LEGEND_WIDTH))),
+        mode="lines" if len(values) > 1 else "markers",
+        line={"color": theme.ACCENT[side], "width": 2.5, "dash": theme.DASH[side], "shape": shape},
+        hovertemplate=hover + "<extra></extra>",
     )
 
 
 def mark_prompt(fig: go.Figure, step: float) -> None:
     """A vertical line after the last step of the prompt."""
     fig.add_vline(x=step, line={"color": theme.RULE, "width": 1, "dash": "dot"})
-    note = {"text": "prompt ends", "showarrow": False, "font": {"size": 11}, "textangle": -90}
-    place = {"x": step, "xanchor": "right", "y": 0.02, "yref": "y domain", "yanchor": "bottom"}
-    fig.add_annotation({**note, **place})
+    fig.add_annotation(
+        text=PROMPT_ENDS,
+        showarrow=False,
+        font={"size": 11},
+        textangle=-90,
+        x=step,
+        xanchor="right",
+        y=0.02,
+        yref="y domain",
+        yanchor="bottom",
+    )
 
 
 def line_frame(
@@ -130,17 +161,15 @@ def line_frame(
     prompt_tokens: int | None,
     count_from: int,
     x_title: str = "step",
-) -> go.Figure:
+) -> None:
     """Axes, prompt mark, legend and frame of a line figure."""
     length = max((len(trace["y"]) for trace in fig.data), default=0)
     ticks = step_ticks(length) | ({"range": [count_from - 0.5, count_from + 0.5]} if length == 1 else {})
-    fig.update_xaxes(
-        title=f"{x_title} (number of the token just read)" if x_title == "step" else x_title, **bare(), **ticks
-    )
-    fig.update_yaxes(**bare() | {"showgrid": True, "gridcolor": "rgba(128,128,128,0.22)"})
+    fig.update_xaxes(bare() | ticks, title=STEP_TITLE if x_title == "step" else x_title)
+    fig.update_yaxes(bare() | {"showgrid": True, "gridcolor": theme.GRID})
     if prompt_tokens is not None and 0 < prompt_tokens < length:
         mark_prompt(fig, prompt_tokens - 0.5 + count_from)
     more_lines = sum(trace["name"].count("<br>") for trace in fig.data)
     above = 10 + LEGEND_ROW * len(fig.data) + 16 * more_lines
     lay_out(fig, kind=f"{kind} {length}", alt=alt, height=HEIGHT, title=title, above=above)
-    return fig.update_layout(legend_above(len(fig.data)), hovermode="x unified")
+    fig.update_layout(legend_above(len(fig.data)), hovermode="x unified")

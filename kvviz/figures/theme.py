@@ -18,6 +18,7 @@ DASH: Final[dict[Side, str]] = {"a": "solid", "b": "dash"}  # A and B stay apart
 GONE: Final = "rgba(128,128,128,0.30)"
 CLEAR: Final = "rgba(128,128,128,0)"
 GROUND: Final = "rgba(128,128,128,0.10)"  # behind maps, so that blank cells are seen to be blank
+GRID: Final = "rgba(128,128,128,0.22)"
 RULE: Final = "rgba(128,128,128,0.60)"  # thin lines that mark a place, on any background
 
 

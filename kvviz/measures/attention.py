@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from kvviz.measures.sinks import SINKS
+
 if TYPE_CHECKING:
     from torch import Tensor  # menus list the measures before torch is there
 
 Floats = NDArray[np.floating]
 
-SINKS = 4  # first tokens that count as sinks unless said otherwise
 RECENT = 16  # latest tokens that count as recent
 FIRST = 8  # positions at the text's beginning whose weights are kept apart
 

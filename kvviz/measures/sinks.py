@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating]
+SINKS = 4  # first tokens counted as attention sinks where nothing else is said, as StreamingLLM keeps them
 
 
 def sink_share(first_weights: Floats, sinks: int, since: int) -> Floats:

@@ -10,7 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from kvviz.choices.setup import Setup
-from kvviz.measures.attention import SINKS
+from kvviz.measures.sinks import SINKS
 from kvviz.run.engine import Pass
 from kvviz.run.progress import Cancelled
 from kvviz.run.recompute import RecomputePass

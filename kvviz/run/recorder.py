@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kvviz.measures.attention import FIRST, MEASURES, SINKS, Rows, first_weights
+from kvviz.measures.attention import FIRST, MEASURES, Rows, first_weights
+from kvviz.measures.sinks import SINKS
 
 
 class AttentionRecorder:

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from kvviz.choices.setup import Setup
-from kvviz.measures.attention import SINKS
+from kvviz.measures.sinks import SINKS
 from kvviz.models.heads import kv_heads_of
 from kvviz.run.engine import Pass
 from kvviz.run.progress import Progress, Watch

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kvviz.choices.setup import Setup
 from kvviz.choices.storage import Widths
-from kvviz.measures.attention import SINKS
+from kvviz.measures.sinks import SINKS
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.integer]

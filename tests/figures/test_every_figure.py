@@ -10,9 +10,11 @@ import pytest
 
 from kvviz import figures
 from kvviz.figures.bars import bars
-from kvviz.figures.reach import cone_map, depth_map, distance_lines, parts_map
+from kvviz.figures.context import Line, bytes_against_context
+from kvviz.figures.distance import distance_lines
+from kvviz.figures.memory import Box, memory_boxes
+from kvviz.figures.reach import cone_map, depth_map, parts_map
 from kvviz.figures.scores import score_bars
-from kvviz.figures.tabular import figure_csv
 from tests.figures.examples import attention, labels, random_lifetimes
 
 
@@ -40,6 +42,8 @@ def every_figure(count):
         "cone_map": cone_map(*two_rows(count), names, path=[0, count - 1]),
         "distance_lines": distance_lines([("<b>A</b>", "a", two_rows(count)[0][0])]),
         "parts_map": parts_map({"attention": two_rows(count)[0][0], "FFN": two_rows(count)[0][1]}, names),
+        "memory_boxes": memory_boxes([Box("<b>all</b>", count, 8, 512, ("t", "h", "B"), "× 3 layers")], title="<i>A"),
+        "bytes_against_context": bytes_against_context([1, count + 1], [Line("<i>A", (1, 2), "a")], [], here=count),
         "ring": figures.ring(range(max(count - 4, 0), count), 4, names, newest=count - 1),
     }
 
@@ -49,38 +53,40 @@ FIGURES = every_figure(30)
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_it_has_alt_text_with_a_number(name):
-    alt = FIGURES[name].layout.meta["alt"]
+    alt = FIGURES[name].alt
+    assert FIGURES[name].figure.layout.meta["alt"] == alt
     assert any(sign.isdigit() for sign in alt) and alt.endswith(".")
 
 
 def test_zoom_is_kept_for_the_same_tokens_and_dropped_for_others():
     again, other = every_figure(30), every_figure(20)
-    for name, fig in FIGURES.items():
-        assert fig.layout.uirevision and fig.layout.uirevision == again[name].layout.uirevision
+    for name, drawing in FIGURES.items():
+        kind = drawing.figure.layout.uirevision
+        assert kind and kind == again[name].figure.layout.uirevision
     for name in ("attention_map", "difference_map", "lifetimes", "visibility", "entries_over_time", "series_lines"):
-        assert FIGURES[name].layout.uirevision != other[name].layout.uirevision
+        assert FIGURES[name].figure.layout.uirevision != other[name].figure.layout.uirevision
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_it_leaves_ground_and_fonts_to_the_page(name):
-    layout = FIGURES[name].layout
+    layout = FIGURES[name].figure.layout
     assert layout.paper_bgcolor == "rgba(128,128,128,0)"
     assert layout.font.color is None and not layout.template.layout.to_plotly_json()
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_axes_have_titles(name):
-    layout = FIGURES[name].layout
+    layout = FIGURES[name].figure.layout
     if name == "bars":  # its names say what they are
         assert layout.xaxis.title.text
-    elif name != "ring":
+    elif name not in ("ring", "memory_boxes"):
         assert layout.xaxis.title.text and layout.yaxis.title.text
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_no_token_reaches_the_figure_as_markup(name):
-    text = json.dumps(json.loads(FIGURES[name].to_json()), ensure_ascii=False)
-    text = text.replace(json.dumps(FIGURES[name].layout.meta["alt"], ensure_ascii=False), "")  # plain text, not drawn
+    text = json.dumps(json.loads(FIGURES[name].figure.to_json()), ensure_ascii=False)
+    text = text.replace(json.dumps(FIGURES[name].alt, ensure_ascii=False), "")  # plain text, not drawn
     for markup in ("<b>bold", "</s>", "<script", "<i>A"):
         assert markup not in text
     if name in ("attention_map", "lifetimes", "visibility"):
@@ -89,7 +95,7 @@ def test_no_token_reaches_the_figure_as_markup(name):
 
 @pytest.mark.parametrize("name", every_figure(1))
 def test_one_token_is_enough(name):
-    assert every_figure(1)[name].to_json()
+    assert every_figure(1)[name].figure.to_json()
 
 
 @pytest.mark.parametrize(
@@ -103,7 +109,7 @@ def test_one_token_is_enough(name):
     ],
 )
 def test_512_tokens_travel_as_typed_arrays(name, dtype, limit):
-    fig = every_figure(512)[name]
+    fig = every_figure(512)[name].figure
     text = fig.to_json()
     sent = json.loads(text)["data"][0]["z"]
     assert len(text) < limit
@@ -113,27 +119,11 @@ def test_512_tokens_travel_as_typed_arrays(name, dtype, limit):
 
 def test_the_default_template_of_another_library_does_not_travel_along(monkeypatch):
     monkeypatch.setattr(pio.templates, "default", "plotly_dark")
-    assert "plotly_dark" not in str(every_figure(5)["lifetimes"].layout.template.layout.font.color)
-    assert len(every_figure(5)["lifetimes"].to_json()) < 6_000
+    assert "plotly_dark" not in str(every_figure(5)["lifetimes"].figure.layout.template.layout.font.color)
+    assert len(every_figure(5)["lifetimes"].figure.to_json()) < 6_000
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_its_numbers_come_as_csv(name):
-    rows = list(csv.reader(io.StringIO(figure_csv(FIGURES[name]))))
+    rows = list(csv.reader(io.StringIO(FIGURES[name].table.csv())))
     assert len(rows) > 1 and len({len(row) for row in rows}) == 1
-
-
-def test_a_map_and_lines_come_back_from_their_csv():
-    weights = attention(12, window=4)
-    rows = list(csv.reader(io.StringIO(figure_csv(figures.attention_map(weights, labels(12))))))
-    back = np.array([[float(cell) if cell else np.nan for cell in row[1:]] for row in rows[1:]])
-    np.testing.assert_allclose(back, weights, atol=1e-6)
-    assert len(rows[0]) == 13 and rows[0][1].startswith("0")
-    values = np.array([0.5, np.nan, 2.0])
-    rows = list(csv.reader(io.StringIO(figure_csv(figures.series_lines([("<A>", "a", values)], y_title="loss")))))
-    assert rows == [["", "<A>"], ["0", "0.5"], ["1", ""], ["2", "2.0"]]
-
-
-def test_bars_come_by_their_names():
-    rows = list(csv.reader(io.StringIO(figure_csv(bars(["full", "a & b"], [1.5, 2.0], unit="x", axis="y")))))
-    assert rows == [["", "value 1"], ["full", "1.5"], ["a & b", "2.0"]]

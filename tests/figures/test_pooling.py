@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from kvviz.figures.pooling import pool, pool_labels
+from kvviz.figures.pooling import pool, pool_labels, pooled_columns
 
 NAN = np.nan
 
@@ -29,6 +29,10 @@ def test_any_length_fits_the_limit_and_keeps_its_maximum(count):
     assert max(pooled.shape) <= 512
     assert pooled.shape == (-(-count // factor),) * 2
     assert pooled.max() == matrix.max() and pooled.dtype == np.float32
+
+
+def test_columns_alone_keep_their_largest_and_what_is_not_there():
+    np.testing.assert_array_equal(pooled_columns(np.array([[1.0, NAN, NAN]]), 2), [[1, NAN]])
 
 
 def test_a_limit_below_1_is_refused():

@@ -6,9 +6,12 @@ from kvviz.figures.scores import score_bars
 
 
 def test_what_is_gone_is_grey_and_the_alt_text_counts_what_is_held():
-    fig = score_bars(np.array([0.1, 0.8, 0.2]), np.array([False, True, True]), ["0 a", "1 b", "2 c"], y_title="score")
+    drawing = score_bars(
+        np.array([0.1, 0.8, 0.2]), np.array([False, True, True]), ["0 a", "1 b", "2 c"], y_title="score"
+    )
+    fig = drawing.figure
     assert list(fig.data[0].marker.color) == [theme.GONE, theme.ACCENT["a"], theme.ACCENT["a"]]
-    assert fig.layout.meta["alt"] == "score: 2 of 3 tokens held; the largest is '1 b'."
+    assert drawing.alt == "score: 2 of 3 tokens still in the cache at the end; the highest bar is that of '1 b'."
 
 
 def test_sizes_must_fit():

@@ -64,4 +64,4 @@ def test_collection_comes_back_as_it_was() -> None:
 
 def test_the_empty_frame_says_what_it_is_and_holds_nothing() -> None:
     frame = coming()
-    assert frame.to_dict()["layout"]["meta"]["alt"] == COMING and len(frame.data) == 0
+    assert frame.alt == COMING and len(frame.figure.data) == 0

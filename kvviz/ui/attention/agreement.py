@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from kvviz.figures import Drawing
 from kvviz.figures.overview import agreement_grid
 from kvviz.figures.series import Series, series_lines
 from kvviz.measures.overlap import overlap_of_heads, overlap_with_previous
@@ -34,27 +35,28 @@ def draw(a: Run, b: Run, layer: int, head: int, query: int, first_choice: int) -
     st.markdown(sentence(shares, between, count))
     left, right = st.columns(2)
     with left:
-        show(drawn(series_lines, lines(a, b, shares), **looks_of_lines(a, layer, head)), "agreement")
+        show(steps_drawing(a, b, shares, layer, head), "agreement")
     with right:
         title = f"Heads of layer {layer}, query {query + a.count_from}, policy A"
         show(drawn(agreement_grid, between, group=len(between) // a.trace.kv_heads, title=title), "heads")
 
 
-def lines(a: Run, b: Run, shares: Sequence[Floats]) -> list[Series]:
-    return [
+def steps_drawing(a: Run, b: Run, shares: Sequence[Floats], layer: int, head: int) -> Drawing:
+    """What each query has in common with the one before, under A and B."""
+    lines: list[Series] = [
         (side_words("A", a.trace.setup), "a", shares[0]),
         (side_words("B", b.trace.setup), "b", shares[1]),
     ]
-
-
-def looks_of_lines(run: Run, layer: int, head: int) -> dict[str, object]:
-    return {
-        "y_title": "share of 1",
-        "x_title": "query (position)",
-        "smooth_over": max(1, run.trace.tokens // 32),
-        "count_from": run.count_from,
-        "title": f"Keys with the largest weights shared with the previous query, layer {layer}, head {head}",
-    }
+    return drawn(
+        series_lines,
+        lines,
+        y_title="share of 1",
+        x_title="query (position)",
+        smooth_over=max(1, a.trace.tokens // 32),
+        count_from=a.count_from,
+        labels=a.labels,
+        title=f"Keys with the largest weights shared with the previous query, layer {layer}, head {head}",
+    )
 
 
 def sentence(shares: Sequence[Floats], between: Floats, count: int) -> str:

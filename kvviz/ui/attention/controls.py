@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
+from kvviz.figures.scales import ScaleName
 from kvviz.measures.attention import MEASURES, Measure
 from kvviz.ui.attention.settings import AVERAGES, SCALES, AttentionSettings
 from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.state import kept_setting
 
 
-def map_menus() -> tuple[str, str]:
+def map_menus() -> tuple[ScaleName, str]:
     """How the maps are coloured, and whether they are of one head or of its layer."""
     left, right = st.columns(2)
-    scale = left.segmented_control("Colour scale", list(SCALES), required=True, **menu("scale", SCALES))
+    scale: ScaleName = left.segmented_control("Colour scale", list(SCALES), required=True, **menu("scale", SCALES))
     average = right.segmented_control("Map of", list(AVERAGES), required=True, **menu("average", AVERAGES))
-    return str(scale), str(average)
+    return scale, str(average)
 
 
 def measure_menu() -> Measure:
@@ -27,6 +29,6 @@ def measure_menu() -> Measure:
     return MEASURES[str(st.selectbox("Choose a layer and head by", list(MEASURES), **looks))]
 
 
-def menu(name: str, words: dict[str, str]) -> dict[str, Any]:
+def menu(name: str, words: Mapping[Any, str]) -> dict[str, Any]:
     """What the widget of a setting needs, its values shown in words."""
     return {"format_func": words.__getitem__, **kept_setting(AttentionSettings, name)}

@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvviz.choices.words import number_parser, one_of
+from kvviz.figures.scales import ScaleName
 from kvviz.measures.attention import MEASURES
+from kvviz.measures.sinks import SINKS
 from kvviz.ui.shell.settings import PageSettings, linked
 
-SCALES = {"log": "logarithmic", "linear": "linear 0–1", "no_sinks": "first 4 keys left out"}
+SCALES: dict[ScaleName, str] = {
+    "log": "logarithmic",
+    "linear": "linear 0–1",
+    "no_sinks": f"first {SINKS} keys left out",
+}
 AVERAGES = {"head": "one head", "layer": "mean of the layer's heads"}
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from kvviz.figures.tabular import csv_of
 from kvviz.measures.attention import Measure
 from kvviz.measures.overlap import mean_map
 from kvviz.models.heads import kv_head_of
@@ -107,7 +106,3 @@ def choose_place(layer: int, head: int) -> None:
 def choose_query(query: int) -> None:
     """The strip's answer."""
     st.session_state["query"] = query
-
-
-def map_csv(weights: Floats, run: Run) -> Callable[[], str]:
-    return lambda: csv_of(weights, run.labels, run.labels)

@@ -24,21 +24,19 @@ def draw(sides: Sides) -> None:
     left, right = st.columns(2)
     with left:
         lines: list[Series] = [(name, side, entries_at_the_end(run)) for side, name, run in sides]
-        looks = {
-            "y_title": "entries per KV head",
-            "x_title": "layer",
-            "title": "Entries by layer",
-            "from_zero": True,
-        }
-        show(drawn(series_lines, lines, **looks), "entries-by-layer")
+        entries = drawn(
+            series_lines,
+            lines,
+            y_title="entries per KV head",
+            x_title="layer",
+            title="Entries by layer",
+            from_zero=True,
+        )
+        show(entries, "entries-by-layer")
     with right:
         lines = [(name, side, overlap_of_kept(run.trace.evicted_at)) for side, name, run in sides]
-        looks = {
-            "y_title": "share of the entries",
-            "x_title": "layer",
-            "title": "Cached tokens that two KV heads share",
-        }
-        show(drawn(series_lines, lines, **looks), "kept-alike")
+        title = "Cached tokens that two KV heads of a layer share"
+        show(drawn(series_lines, lines, y_title="share of the entries", x_title="layer", title=title), "kept-alike")
 
 
 def entries_at_the_end(run: Run) -> NDArray[np.floating]:

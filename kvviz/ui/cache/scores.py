@@ -30,22 +30,26 @@ def draw(a: Run, b: Run, layer: int, head: int) -> None:
     left, right = st.columns(2)
     with left:
         held = a.trace.evicted_at[layer, head] >= a.trace.tokens
-        looks = {"y_title": "attention received (sum of weights)", "title": received_title(layer, head), "is_log": True}
-        show(drawn(score_bars, received(a, layer, head), held, a.labels, **looks), "received")
+        bars = drawn(
+            score_bars,
+            received(a, layer, head),
+            held,
+            a.labels,
+            y_title="attention received (sum of weights)",
+            title=f"Attention received while in the cache, A, layer {layer}, KV head {head}",
+            is_log=True,
+        )
+        show(bars, "received")
     with right:
         kept = example_kept(4)
         labels = [f"{token} tok" for token in range(1, len(EXAMPLE) + 1)]
-        looks = {"y_title": "score", "title": "A worked example: eight scores, budget 4"}
-        show(drawn(score_bars, np.array(EXAMPLE), kept, labels, **looks), "example")
+        title = "A worked example: eight scores, budget 4"
+        show(drawn(score_bars, np.array(EXAMPLE), kept, labels, y_title="score", title=title), "example")
         places = spans((np.flatnonzero(kept) + 1).tolist())
         st.caption(
             f"The rule of the attention-window policy, applied to these scores (tokens count from 1): {places} stay. "
             "Three have the highest scores, and token 8 is the latest."
         )
-
-
-def received_title(layer: int, head: int) -> str:
-    return f"Attention received while in the cache, A, layer {layer}, KV head {head}"
 
 
 def received(run: Run, layer: int, head: int) -> Floats:

@@ -1,20 +1,20 @@
-"""What the Cache page says in words, and the tables behind its figures."""
+"""What the Cache page says in words, and the figures that other pages show too."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
-import plotly.graph_objects as go
 
-from kvviz.figures import theme
-from kvviz.figures.lifetimes import Codes
+from kvviz.figures import Drawing, theme
+from kvviz.figures.lifetimes import Codes, lifetimes
 from kvviz.figures.ring import ring
-from kvviz.figures.series import Series
-from kvviz.figures.tabular import csv_of
+from kvviz.figures.series import Series, entries_over_time
 from kvviz.models.heads import group_of
 from kvviz.policies.rolling import Rolling
+from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import joined, listed, plural, setup_words
@@ -83,28 +83,37 @@ def steps_table(run: Run, layer: int, head: int) -> str:
     return "\n".join(lines)
 
 
-def ring_figure(run: Run, layer: int, head: int, side: theme.Side) -> go.Figure:
+def lifetimes_figure(run: Run, layer: int, head: int, side: theme.Side, title: str) -> Drawing:
+    """Which token is in the cache at which step, with the lifetimes in all KV heads of the layer behind it."""
+    return drawn(
+        lifetimes,
+        run.trace.evicted_at[layer],
+        run.labels,
+        head=head,
+        role_of=roles(run),
+        side=side,
+        count_from=run.count_from,
+        prompt_tokens=run.trace.prompt_tokens,
+        title=title,
+    )
+
+
+def held_figure(run: Run, lines: Sequence[Series], unit: Literal["entries", "bytes"], title: str) -> Drawing:
+    """What the cache holds after each step of the text of ``run``."""
+    return drawn(
+        entries_over_time,
+        lines,
+        unit,
+        prompt_tokens=run.trace.prompt_tokens,
+        count_from=run.count_from,
+        labels=run.labels,
+        title=title,
+    )
+
+
+def ring_figure(run: Run, layer: int, head: int, side: theme.Side) -> Drawing:
     """The slots of a rolling buffer after the last token."""
     last, budget = run.trace.tokens - 1, getattr(run.trace.setup.policy, "budget", 1)
     title = f"After the last token: slot = position mod {budget}"
     held = run.trace.kept(layer, head, last)
     return ring(held, budget, run.labels, last, side=side, count_from=run.count_from, title=title)
-
-
-def lifetimes_csv(run: Run, layer: int) -> Callable[[], str]:
-    """One row a token: the step at which each KV head of the layer lost it; T = still held."""
-
-    def text() -> str:
-        heads = [f"evicted_at, KV head {h} (T = {run.trace.tokens}: still held)" for h in range(run.trace.kv_heads)]
-        return csv_of(run.trace.evicted_at[layer].T, run.labels, heads)
-
-    return text
-
-
-def series_csv(lines: Sequence[Series], run: Run) -> Callable[[], str]:
-    """One row a step, one column a line."""
-
-    def text() -> str:
-        return csv_of(np.stack([values for _, _, values in lines], 1), run.labels, [label for label, _, _ in lines])
-
-    return text

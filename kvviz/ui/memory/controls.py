@@ -66,8 +66,8 @@ class Chosen:
         words = choice_words(setup.policy)
         if not isinstance(storage, Native):
             words += f", {choice_words(storage)}"
-        more: dict[str, Any] = {"batch": self.batch, "dtype": self.dtype, "storage": storage}
-        return ask_for(setup.policy, self.shape, tokens=self.tokens, **more), words, notes
+        ask = ask_for(setup.policy, self.shape, tokens=self.tokens, batch=self.batch, dtype=self.dtype, storage=storage)
+        return ask, words, notes
 
 
 def controls(view: View) -> Chosen:
@@ -79,16 +79,25 @@ def controls(view: View) -> Chosen:
     batch = number(right, "Sequences", "batch", MOST_BATCH)
     left, middle, right, last = st.columns(4)
     names = {OWN: f"as the model ({shape.dtype})"}
-    look: dict[str, Any] = {"format_func": lambda word: names.get(word, word)}
-    dtype = left.selectbox("Number format of the cache", DTYPES, **look, **kept_setting(MemorySettings, "dtype"))
+    dtype = left.selectbox(
+        "Number format of the cache",
+        DTYPES,
+        format_func=lambda word: names.get(word, word),
+        **kept_setting(MemorySettings, "dtype"),
+    )
     setting("mem_dtype", dtype)
     room = number(middle, "Memory of one GPU (GiB)", "room", MOST_ROOM)
     gpus = number(right, "GPUs that share the heads", "gpus", MOST_BATCH)
-    hint: dict[str, Any] = {
-        "placeholder": f"{(shape.parameters or 0) // 10**6:,}",
-        "help": "The weights need memory too: parameters × bytes of a number.",
-    }
-    million = whole_number(last, "Parameters (million)", "mem_parameters", None, 0, MOST_PARAMETERS, **hint)
+    million = whole_number(
+        last,
+        "Parameters (million)",
+        "mem_parameters",
+        None,
+        0,
+        MOST_PARAMETERS,
+        placeholder=f"{(shape.parameters or 0) // 10**6:,}",
+        help="The weights need memory too: parameters × bytes of a number.",
+    )
     if million is not None:
         shape = replace(shape, parameters=million * 10**6)
     weights = -(-weight_bytes(shape) // gpus)
@@ -119,16 +128,25 @@ def shared(shape: Shape, gpus: int) -> Shape:
 def chosen_shape() -> Shape:
     """A model of the table, or the one a config describes; the last good one while the config is not."""
     choices = [*PRESETS, PASTE, UPLOAD]
-    look: dict[str, Any] = {"format_func": lambda name: NAMES.get(name) or name.rpartition("/")[2]}
-    name = st.selectbox("Model", choices, **look, **kept_setting(MemorySettings, "model"))
+    name = st.selectbox(
+        "Model",
+        choices,
+        format_func=lambda name: NAMES.get(name) or name.rpartition("/")[2],
+        **kept_setting(MemorySettings, "model"),
+    )
     setting("mem_model", name)
     if name in PRESETS:
         return good_shape(preset, name)
     if name == UPLOAD:
         upload()
     else:
-        look = {"height": 160, "max_chars": 1_000_000, "placeholder": '{"num_hidden_layers": 32, …}'}
-        st.text_area("The model's config.json", **look, **kept_setting(MemorySettings, "config"))
+        st.text_area(
+            "The model's config.json",
+            height=160,
+            max_chars=1_000_000,
+            placeholder='{"num_hidden_layers": 32, …}',
+            **kept_setting(MemorySettings, "config"),
+        )
     config = setting("mem_config", "")
     if not config:
         st.info("Paste or upload the config.json of any model; until then the previous model is shown.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import streamlit as st
@@ -116,8 +116,14 @@ def measure(sides: list[Experiment], job: Job) -> Measured:
     return Measured(len(ids), tuple(rows))
 
 
-def watched(job: Job, doing: str) -> dict[str, Any]:
+class Watch(TypedDict):
     """How a run tells its progress and learns that nobody waits for it."""
+
+    progress: Callable[[float], None]
+    is_cancelled: Callable[[], bool]
+
+
+def watched(job: Job, doing: str) -> Watch:
     return {"progress": lambda share: job.report(doing, share), "is_cancelled": job.is_unwanted}
 
 
@@ -125,11 +131,10 @@ def held(name: str, trace: Trace, loaded: Any) -> Held:
     """The formula from the model's own config; where holes depend on the text, from the lifetimes of the entries."""
     setup, shape = trace.setup, shape_of(loaded.model.config.to_dict(), loaded.card.name)
     dtype = str(loaded.dtype).removeprefix("torch.")
-    more = {"tokens": trace.tokens, "dtype": dtype, "storage": setup.storage}
     if doubts(setup.policy, setup.storage, shape):
         return Held(name, setup_words(setup), trace.cache_bytes, int(trace.bytes_at()[-1]), "from the lifetimes")
-    total = bytes_of(shape, ask_for(setup.policy, shape, trace.prompt_tokens, **more))
-    return Held(name, setup_words(setup), trace.cache_bytes, total, f"the formula in {dtype}")
+    asked = ask_for(setup.policy, shape, trace.prompt_tokens, tokens=trace.tokens, dtype=dtype, storage=setup.storage)
+    return Held(name, setup_words(setup), trace.cache_bytes, bytes_of(shape, asked), f"the formula in {dtype}")
 
 
 def merge(sides: list[Experiment], job: Job) -> Merged:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-import plotly.graph_objects as go
-
 from kvviz.choices.setup import Setup
-from kvviz.figures import theme
-from kvviz.figures.memory import Box, Line, bytes_against_context, memory_boxes
+from kvviz.figures import Drawing, Table, theme
+from kvviz.figures.context import Line, bytes_against_context
+from kvviz.figures.drawing import row_table
+from kvviz.figures.memory import Box, memory_boxes
 from kvviz.memory import Account, Ask, Row, account, preset
 from kvviz.memory.account import bytes_of
 from kvviz.memory.shape import KIND_WORDS
@@ -70,8 +68,11 @@ def headline(chosen: Chosen, found: Sequence[Bill]) -> str:
     return f"{start}{'; '.join(parts)}."
 
 
-def boxes(chosen: Chosen, found: Sequence[Bill]) -> go.Figure:
-    """From one K and V a query head to what A and B really keep: each step shrinks its own side."""
+def boxes(chosen: Chosen, found: Sequence[Bill]) -> Drawing:
+    """From one K and V a query head to what A and B really keep: each step shrinks its own side.
+
+    Behind it are the bills, which have every group of layers.
+    """
     ordinary = account(chosen.shape.as_multi_head(), chosen.whole).rows[0]
     steps = [box("One KV head per query head", ordinary, chosen)]
     whole = found[0].account.rows
@@ -80,7 +81,8 @@ def boxes(chosen: Chosen, found: Sequence[Bill]) -> go.Figure:
         changed = [row for row, before in zip(bill.account.rows, whole, strict=True) if 0 < row.bytes != before.bytes]
         if changed:
             steps.append(box(f"{bill.name}: {bill.words}", max(changed, key=lambda row: row.layers), chosen))
-    return drawn(memory_boxes, steps, title=f"One layer of {chosen.name}: tokens × heads × bytes")
+    title = f"One layer of {chosen.name}: tokens × heads × bytes"
+    return drawn(memory_boxes, steps, title=title).with_table(bills_table(found))
 
 
 def box(title: str, row: Row, chosen: Chosen) -> Box:
@@ -125,7 +127,9 @@ def backdrop(name: str, contexts: tuple[int, ...], batch: int) -> tuple[int, ...
     return tuple(bytes_of(preset(name), Ask(tokens, batch)) for tokens in contexts)
 
 
-def lines_figure(contexts: Sequence[int], shown: Sequence[Line], chosen: Chosen) -> go.Figure:
+def lines_figure(chosen: Chosen, found: Sequence[Bill]) -> Drawing:
+    """Bytes against context beside other models."""
+    contexts, shown = lines(chosen, found)
     capacities = [(size * GIB, name) for size, name in GPUS]
     title = f"Cache against context{f', {chosen.batch:,} sequences' if chosen.batch > 1 else ''}"
     return drawn(bytes_against_context, contexts, shown, capacities, here=chosen.tokens, title=title)
@@ -164,31 +168,12 @@ def held_words(row: Row) -> str:
     return "" if row.kind == "state" else f" · {row.entries:,} tokens"
 
 
-def bills_csv(found: Sequence[Bill]) -> Callable[[], str]:
-    """One row a setup and group of layers, in bytes."""
-
-    def text() -> str:
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["setup", "kind", "layers", "tokens_held", "bytes", "formula"])
-        for bill in found:
-            for row in bill.account.rows:
-                writer.writerow([bill.name, row.kind, row.layers, row.entries, row.bytes, row.words])
-        return out.getvalue()
-
-    return text
-
-
-def lines_csv(contexts: Sequence[int], lines: Sequence[Line]) -> Callable[[], str]:
-    """One row a context, one column a line, in bytes."""
-
-    def text() -> str:
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["tokens", *(f"{line.name} (bytes)" for line in lines)])
-        writer.writerows(
-            [tokens, *counts] for tokens, *counts in zip(contexts, *(line.bytes for line in lines), strict=True)
-        )
-        return out.getvalue()
-
-    return text
+def bills_table(found: Sequence[Bill]) -> Table:
+    """A row a setup and group of layers, in bytes."""
+    header = ("setup", "kind", "layers", "tokens_held", "bytes", "formula")
+    rows = [
+        (bill.name, row.kind, row.layers, row.entries, row.bytes, row.words)
+        for bill in found
+        for row in bill.account.rows
+    ]
+    return row_table(header, rows)

@@ -1,8 +1,6 @@
-"""What the Receptive field page says in words, and the tables behind its figures."""
+"""What the Receptive field page says in words, and the lines of its figures."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +8,6 @@ from numpy.typing import NDArray
 from kvviz.choices.setup import Setup
 from kvviz.choices.storage import Native
 from kvviz.figures.series import Series
-from kvviz.figures.tabular import csv_of
 from kvviz.measures.influence import Floats, beyond, by_distance, nearest, relay
 from kvviz.measures.reach import span
 from kvviz.ui.attention.view import query_of, quoted
@@ -143,28 +140,3 @@ def few_words(seen: Seen, run: Run) -> str:
     if len(seen.found.depths) == run.trace.layers:
         return ""
     return f"Beyond {ALL_DEPTHS} positions only {len(seen.found.depths)} numbers of layers are computed, to save time."
-
-
-def depths_csv(run: Run, found: Floats, depths: Sequence[int]) -> Callable[[], str]:
-    return share_csv(run, found, [f"{depth} layers" for depth in depths])
-
-
-def levels_csv(run: Run, seen: Seen) -> Callable[[], str]:
-    levels = seen.found.levels[0]
-    return share_csv(run, levels, [f"after layer {level - 1}" if level else "input" for level in range(len(levels))])
-
-
-def parts_csv(run: Run, seen: Seen) -> Callable[[], str]:
-    return share_csv(run, np.stack([*parts(seen).values()]), [*parts(seen)])
-
-
-def share_csv(run: Run, values: Floats, rows: list[str]) -> Callable[[], str]:
-    return lambda: csv_of(values, rows, run.labels[: values.shape[1]])
-
-
-def distance_csv(series: list[Series]) -> Callable[[], str]:
-    def text() -> str:
-        values = np.stack([values for _, _, values in series], axis=1)
-        return csv_of(values, [str(distance) for distance in range(len(values))], [name for name, _, _ in series])
-
-    return text

@@ -1,4 +1,4 @@
-"""Figures drawn before. A figure is a pure function of its arguments, so equal arguments give the picture kept."""
+"""Figures drawn before. A figure is a pure function of its arguments, so equal arguments give the drawing kept."""
 
 from __future__ import annotations
 
@@ -6,29 +6,36 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
-import plotly.graph_objects as go
+
+from kvviz.figures import Drawing
 
 KEPT = 64  # figures, of about half a megabyte each
-_figures: OrderedDict[Hashable, go.Figure] = OrderedDict()
+BYTES_LIMIT = 200 * 2**20  # of the arrays behind them, which they keep alive; a map of 2048 tokens is 17 MB
+Arguments = ParamSpec("Arguments")
+_drawings: OrderedDict[Hashable, Drawing] = OrderedDict()
 _lock = threading.Lock()
 
 
-def drawn(figure: Callable[..., go.Figure], *arguments: Any, **looks: Any) -> go.Figure:
-    """``figure(*arguments, **looks)``, from memory if it was drawn before; nobody may change it."""
-    key = (figure, frozen(arguments), frozen(looks))
+def drawn(figure: Callable[Arguments, Drawing], *given: Arguments.args, **named: Arguments.kwargs) -> Drawing:
+    """``figure(*given, **named)``, from memory if it was drawn before; nobody may change it, nor its arguments."""
+    key = (figure, frozen(given), frozen(named))
     with _lock:
-        if key in _figures:
-            _figures.move_to_end(key)
-            return _figures[key]
-    new = figure(*arguments, **looks)
+        if key in _drawings:
+            _drawings.move_to_end(key)
+            return _drawings[key]
+    new = figure(*given, **named)
     with _lock:
-        _figures[key] = new
-        while len(_figures) > KEPT:
-            _figures.popitem(last=False)
+        _drawings[key] = new
+        while len(_drawings) > KEPT or (len(_drawings) > 1 and bytes_kept() > BYTES_LIMIT):
+            _drawings.popitem(last=False)
     return new
+
+
+def bytes_kept() -> int:
+    return sum(drawing.table.nbytes for drawing in _drawings.values())
 
 
 def frozen(value: Any) -> Hashable:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from kvviz.choices.experiment import Experiment
 from kvviz.choices.setup import SETUP_PARSERS
-from kvviz.figures.tabular import figure_csv
+from kvviz.figures import Drawing
 from kvviz.ui.shell import runs, waiting
 from kvviz.ui.shell.address import take_url, write_url
+from kvviz.ui.shell.chart import chart, download
 from kvviz.ui.shell.model_card import model_card
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.settings import Example, registered
@@ -32,7 +32,6 @@ APPEAR_SECONDS = 1.5  # what a browser takes for the settings of its first page
 SETTINGS_SENT = threading.Event()
 PAINT_SECONDS = 0.2  # with 0.1 the rest arrives before the browser has begun
 SIDEBAR_WIDTH = 320  # pixels; on a phone it is folded away
-NO_TOOLBAR = {"displayModeBar": False}
 # less air above, formulas and tables that scroll on a phone, notes that stay near their figure
 STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding-top: 3.5rem; padding-bottom: 4rem; }
@@ -164,17 +163,10 @@ def dropped_by(change: Mapping[str, str]) -> set[str]:
     return {side + kind for side in sides for kind in SETUP_PARSERS if kind != "policy"}
 
 
-def show(fig: go.Figure, key: str, csv: Callable[[], str] | None = None) -> None:
-    """A figure with its alt text, and its numbers as CSV made when asked for: ``csv``, or what the figure shows."""
-    meta: Mapping[str, str] = fig.to_dict()["layout"]["meta"]
-    st.plotly_chart(fig, key=key, config=NO_TOOLBAR, alt=meta["alt"])
-    download(key, csv or (lambda: figure_csv(fig)))
-
-
-def download(key: str, csv: Callable[[], str]) -> None:
-    """A button for the numbers behind a figure, made when asked for."""
-    looks: dict[str, Any] = {"type": "tertiary", "icon": ":material/download:", "key": f"{key}.csv"}
-    st.download_button("Download as CSV", csv, file_name=f"kvviz-{key}.csv", mime="text/csv", **looks)
+def show(drawing: Drawing, key: str) -> None:
+    """A figure with its alt text, and its data to download."""
+    chart(drawing, key)
+    download(drawing.table, key)
 
 
 @cache

@@ -10,12 +10,13 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from kvviz.choices.experiment import Experiment
-from kvviz.figures.frame import COMING, coming
+from kvviz.figures import Drawing
+from kvviz.figures.frame import coming
 from kvviz.ui.shell import runs
+from kvviz.ui.shell.chart import chart
 from kvviz.ui.shell.jobs import Job
 from kvviz.ui.shell.runs import WORKER, Key, Run
 from kvviz.ui.shell.state import View
@@ -62,7 +63,7 @@ def extra(key: Key, compute: Callable[[Job], Any], slot: Any) -> Any | None:
 
 
 def waited(
-    want: Callable[[], list[Job]], keys: list[Key], slot: Any, name: str, frame: go.Figure | None = None
+    want: Callable[[], list[Job]], keys: list[Key], slot: Any, name: str, frame: Drawing | None = None
 ) -> tuple[list[Job], Exception | None]:
     """The jobs when all have ended, and the first error among them; a job broken off for others is wanted again."""
     for attempt in range(ATTEMPTS):
@@ -88,7 +89,7 @@ def owner() -> str:
     return str(st.session_state["owner"])
 
 
-def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any, name: str, frame: go.Figure | None) -> None:
+def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any, name: str, frame: Drawing | None) -> None:
     """Wait in the script until all have ended; meanwhile the browser keeps the old figures, greyed, or ``frame``."""
     if ended(jobs, PATIENT_SECONDS if "shown" in st.session_state else QUICK_SECONDS):
         return
@@ -96,7 +97,7 @@ def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any, name: str, frame: 
         bar = st.progress(0.0)
         st.button("Cancel", key=f"cancel.{name}", on_click=cancel, args=(keys,))
         if frame is not None:
-            st.plotly_chart(frame, key=f"coming.{name}", config={"displayModeBar": False}, alt=COMING)
+            chart(frame, f"coming.{name}")
     told = None
     while not ended(jobs, POLL_SECONDS):
         share, message = progress_of(jobs)

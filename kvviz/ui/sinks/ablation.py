@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kvviz.figures import Drawing
+from kvviz.figures.bars import bars
 from kvviz.ui.shell import runs
+from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.jobs import Job
 from kvviz.ui.shell.runs import Key, Run
 from kvviz.ui.shell.state import View
@@ -81,6 +84,7 @@ def board_words(outcomes: Sequence[Outcome], model: str, sinks: int) -> str:
     )
 
 
-def board_bars(outcomes: Sequence[Outcome]) -> tuple[list[str], list[float]]:
-    """Names and losses, for the figure."""
-    return [outcome.name for outcome in outcomes], [outcome.loss for outcome in outcomes]
+def board_figure(outcomes: Sequence[Outcome]) -> Drawing:
+    """The loss of every row."""
+    names, losses = [outcome.name for outcome in outcomes], [outcome.loss for outcome in outcomes]
+    return drawn(bars, names, losses, unit="nats per token", axis="loss after the prompt")

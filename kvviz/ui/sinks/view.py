@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from kvviz.choices.linked_text import Text
 from kvviz.choices.texts import LONG_TEXT
 from kvviz.figures.attention import attention_map
-from kvviz.figures.tabular import csv_of
 from kvviz.measures.sinks import growth, mean_known, sink_share
 from kvviz.ui.shell import runs
 from kvviz.ui.shell.drawn import drawn
@@ -149,8 +148,9 @@ def draw_sentences(maps: Floats, chosen: int) -> None:
     for row in (layers[:3], layers[3:]):
         for column, layer in zip(st.columns(3), row, strict=False):
             with column:
-                looks = {"scale": "linear", "title": f"Layer {layer}", "is_small": True}
-                show(drawn(attention_map, maps[layer], labels, **looks), f"sentences-{layer}")
+                title = f"Layer {layer}"
+                figure = drawn(attention_map, maps[layer], labels, scale="linear", title=title, is_small=True)
+                show(figure, f"sentences-{layer}")
 
 
 def sentence_words(maps: Floats, count: int) -> str:
@@ -164,11 +164,3 @@ def sentence_words(maps: Floats, count: int) -> str:
         f"{local[:2].mean():.0%} to the four latest tokens and {first[:2].mean():.0%} to the first one; more than 30% "
         f"goes to the first token in {len(sinking)} of {len(maps)} layers ({where})."
     )
-
-
-def shares_csv(run: Run, sinks: int) -> Callable[[], str]:
-    def text() -> str:
-        values = shares(run, sinks)
-        return csv_of(values, [f"layer {i}" for i in range(len(values))], [f"head {i}" for i in range(values.shape[1])])
-
-    return text
