@@ -59,7 +59,7 @@ class AttentionLayer:
         self.statistics.carry(survivors, rows)
         quantised = self.quantised(start, survivors)
         records = (table.positions, table.leaves_at, table.gone_at)
-        return LayerSchedule(*records, survivors, table.has_left, quantised)
+        return LayerSchedule(*records, survivors, table.first_unseen, quantised)
 
     def quantised(self, start: int, survivors: Tensor | None) -> BlockQuantisation | None:
         if self.quantiser is None:
@@ -123,12 +123,11 @@ class RowLoop:
             return
         known = newest + self.policy.timing.delay
         if self.table.count == limit + 1 and self.policy.scores_alone:
-            gone = self.lowest(newest, limit, known)
+            self.evictor.drop(self.table, self.lowest(newest, limit, known), newest)
         else:
             alive = self.table.alive()
             seen = self.statistics.seen(self.row, known, alive)
-            gone = self.evictor.refused(self.table, newest, limit, alive, seen, self.beyond)
-        self.evictor.drop(self.table, gone, newest)
+            self.evictor.keep(self.table, newest, limit, alive, seen, self.beyond)
 
     def lowest(self, newest: int, limit: int, known: int) -> Tensor:
         """The slot of every head that leaves where one has to, (H, 1): of equal scores the first is the oldest.

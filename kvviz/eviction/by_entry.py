@@ -36,6 +36,8 @@ class LayerGroup:
 
     def split(self, start: int, rows: int) -> list[LayerGroup]:
         """Itself, or several groups where its layers' limits part in the block of ``rows`` tokens from ``start``."""
+        if self.policy.limits_alike() or len(self.layers) == 1:
+            return [self]
         by_limits: dict[tuple[int | None, ...], list[int]] = defaultdict(list)
         for layer in self.layers:
             moments = (self.context.moment(newest, layer) for newest in range(start, start + rows))
@@ -73,17 +75,20 @@ class LayerGroup:
 
     def evict(self, table: SlotTable, start: int, rows: int) -> None:
         """Row by row; rows at which nothing can leave cost nothing."""
-        evictor = self.evictor()
+        evictor, waiting = self.evictor(), 0
         for newest in range(start, start + rows):
-            table.append(1)
-            if not evictor.may_lose(newest, table.count):
+            waiting += 1
+            if not evictor.may_lose(newest, table.count + waiting):
                 continue
+            table.append(waiting)
+            waiting = 0
             beyond = evictor.close_window(table, newest)
             limit = evictor.limit(newest)
             if limit is not None and table.count > limit:
                 alive = table.alive()
-                gone = evictor.refused(table, newest, limit, alive, self.statistics.seen(slots=alive), beyond)
-                evictor.drop(table, gone, newest)
+                seen = self.statistics.seen(slots=alive)
+                evictor.keep(table, newest, limit, alive, seen, beyond)
+        table.append(waiting)
 
     def quantise(self, table: SlotTable, start: int, rows: int) -> None:
         """Follow what is quantised after each of the rows."""
@@ -105,7 +110,7 @@ class LayerGroup:
             leaves_at=table.leaves_at[index].expand(heads, -1),
             gone_at=table.gone_at[index].expand(heads, -1),
             survivors=None if survivors is None else survivors[index].expand(heads, -1),
-            has_left=table.has_left,
+            first_unseen=table.first_unseen,
             quantisation=None if self.quantiser is None else self.quantiser.block(start, index, heads),
         )
 

@@ -46,7 +46,7 @@ class Evictor:
         table.mark(beyond, newest, newest)
         return beyond if bool(beyond.any()) else None
 
-    def refused(
+    def keep(
         self,
         table: SlotTable,
         newest: int,
@@ -54,8 +54,8 @@ class Evictor:
         alive: Tensor,
         statistics: dict[str, Tensor],
         beyond: Tensor | None,
-    ) -> Tensor:
-        """Of the slots ``alive`` (…, n) those that the policy does not keep, (…, n − limit).
+    ) -> None:
+        """Of the slots ``alive`` (…, n) let go of those that the policy does not keep.
 
         Where the window has just taken an entry from some heads, it makes room for the newcomer there, and the policy
         chooses in the others.
@@ -65,8 +65,9 @@ class Evictor:
         if beyond is not None:
             is_beyond = beyond.gather(-1, alive)
             keep = torch.where(is_beyond.any(-1, keepdim=True), ~is_beyond, keep)
-        return alive[~keep].view(*alive.shape[:-1], -1)
+        gone, kept = (alive[chosen].view(*alive.shape[:-1], -1) for chosen in (~keep, keep))
+        self.drop(table, gone, newest, kept)
 
-    def drop(self, table: SlotTable, gone: Tensor, newest: int) -> None:
+    def drop(self, table: SlotTable, gone: Tensor, newest: int, kept: Tensor | None = None) -> None:
         """These slots leave for the newest token: it still sees them where the policy decides after it attended."""
-        table.drop(gone, newest + self.policy.timing.delay, newest)
+        table.drop(gone, newest + self.policy.timing.delay, newest, kept)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from kvviz.cache.opening import open_quantiser
-from kvviz.cache.quantiser import BlockQuantisation, Quantiser
+from kvviz.cache.quantiser import NEVER, BlockQuantisation, Quantiser
 from kvviz.choices.storage import Native, Storage
 from kvviz.policies import Moment, View
 
@@ -25,7 +25,7 @@ class LayerSchedule:
     leaves_at: Tensor  # (H, K): the first query that cannot see the slot, or NEVER
     gone_at: Tensor  # (H, K): the first step after which the slot is empty, or NEVER
     survivors: Tensor | None  # (H, n) indices into K of the slots left after the block; None = all
-    has_left: bool = False  # whether anything left, or left some head's sight, during the block
+    first_unseen: int = NEVER  # the first query that cannot see a slot it might have seen, or NEVER
     quantisation: BlockQuantisation | None = None
 
     @property
@@ -33,11 +33,22 @@ class LayerSchedule:
         """Whether all heads hold the same tokens by construction."""
         return self.positions.stride(0) == 0
 
-    def present(self, queries: Tensor) -> Tensor:
-        """Which slots each query (R,) may attend to before any pattern hides some, (H, R, K) bool."""
-        rows, heads = queries[:, None], slice(0, 1) if self.one_set else slice(None)
-        positions, leaves_at = self.positions[heads, None], self.leaves_at[heads, None]
-        return ((positions <= rows) & (rows < leaves_at)).expand(len(self.positions), -1, -1)
+    def sees_all(self, last: int) -> bool:
+        """Whether every query up to position ``last`` sees all that came before it and was carried into the block."""
+        return last < self.first_unseen
+
+    def present(self, queries: Tensor, last: int) -> Tensor:
+        """Which slots each query (R,) may attend to before any pattern hides some, (H, R, K) bool.
+
+        ``last`` is the last query's position, known without asking the device.
+        """
+        heads, slots = self.positions.shape
+        if self.sees_all(last):  # what was carried, and the block's own tokens up to the query's
+            whole = torch.ones(len(queries), slots, dtype=torch.bool, device=queries.device)
+            return whole.tril(slots - len(queries)).expand(heads, -1, -1)
+        rows, own = queries[:, None], slice(0, 1) if self.one_set else slice(None)
+        positions, leaves_at = self.positions[own, None], self.leaves_at[own, None]
+        return ((positions <= rows) & (rows < leaves_at)).expand(heads, -1, -1)
 
 
 @dataclass(frozen=True)

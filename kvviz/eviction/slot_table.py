@@ -22,7 +22,8 @@ class SlotTable:
         self.is_alive = torch.zeros_like(positions, dtype=torch.bool)
         self.is_alive[..., :carried] = True
         self.taken = self.count = carried  # slots taken so far; those alive in each head
-        self.has_left = False
+        self.first_unseen = NEVER  # the first query that cannot see some slot it might have seen
+        self.indices: Tensor | None = None  # (…, n) of the slots alive, where they are known
 
     @property
     def is_whole(self) -> bool:
@@ -31,14 +32,20 @@ class SlotTable:
 
     def append(self, count: int) -> None:
         """The next ``count`` tokens of the block take slots."""
-        if count:
-            self.is_alive[..., self.taken : self.taken + count] = True
-            self.taken += count
-            self.count += count
+        if not count:
+            return
+        self.is_alive[..., self.taken : self.taken + count] = True
+        if self.indices is not None:
+            new = torch.arange(self.taken, self.taken + count, device=self.positions.device)
+            self.indices = torch.cat([self.indices, new.expand(*self.indices.shape[:-1], -1)], -1)
+        self.taken += count
+        self.count += count
 
     def alive(self) -> Tensor:
         """The indices of the slots alive, (…, n)."""
-        return self.is_alive.nonzero()[:, -1].view(*self.is_alive.shape[:-1], -1)
+        if self.indices is None:
+            self.indices = self.is_alive.nonzero()[:, -1].view(*self.is_alive.shape[:-1], -1)
+        return self.indices
 
     def held(self) -> Tensor:
         """Their positions, (…, n)."""
@@ -59,13 +66,13 @@ class SlotTable:
 
     def mark(self, gone: Tensor, leaves_at: int, gone_at: int) -> None:
         """Write down that these slots, (…, K) bool, leave, unless they have left before."""
-        self.has_left = True
+        self.first_unseen = min(self.first_unseen, leaves_at)
         for record, when in self.records(leaves_at, gone_at):
             record.copy_(torch.where(gone, record.clamp(max=when), record))
 
-    def drop(self, slots: Tensor, leaves_at: int, gone_at: int) -> None:
-        """Empty these slots, equally many in every head; ``slots`` (…, n)."""
-        self.has_left = True
+    def drop(self, slots: Tensor, leaves_at: int, gone_at: int, kept: Tensor | None = None) -> None:
+        """Empty these slots, (…, n), equally many in every head; ``kept`` are the indices of the others, if known."""
+        self.first_unseen, self.indices = min(self.first_unseen, leaves_at), kept
         for record, when in self.records(leaves_at, gone_at):
             record.scatter_(-1, slots, record.gather(-1, slots).clamp(max=when))
         self.is_alive.scatter_(-1, slots, False)

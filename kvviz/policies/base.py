@@ -81,6 +81,11 @@ class Policy(Choice):
         """Whether ``keep`` looks at attention, so that the rows have to be run through one by one."""
         return bool(set(cls.needs) & set(ATTENTION_STATISTICS))
 
+    @classmethod
+    def limits_alike(cls) -> bool:
+        """Whether all layers are known to have one limit: those that inherit it, which asks for no layer."""
+        return cls.limit is Policy.limit
+
     @property
     def observes(self) -> int:
         """How many of the latest attention rows ``keep`` needs."""

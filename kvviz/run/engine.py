@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from kvviz.cache.quantiser import NEVER
 from kvviz.cache.slots import SlotsLayer, native_windows, slots_cache
 from kvviz.choices.setup import Setup
 from kvviz.choices.storage import Widths
@@ -65,7 +66,7 @@ class Pass:
         self.refuse_beyond_learned(start + rows)
         self.eviction.begin(start, rows)
         self.schedules, self.visibilities = [], {}
-        self.queries = torch.arange(start, start + rows, device=self.device)
+        self.queries, self.last = torch.arange(start, start + rows, device=self.device), start + rows - 1
         use_kvviz_attention(self.model)
         token = attention.active_run.set(self)
         try:
@@ -111,18 +112,18 @@ class Pass:
     def visibility(self, schedule: LayerSchedule, layer: int) -> Visibility:
         """What the rows of this block see in a layer; computed once for layers that are all alike."""
         pattern = self.setup.pattern
-        if not pattern.is_alike:
-            return Visibility(schedule, self.queries, pattern, layer)
-        if schedule not in self.visibilities:
-            self.visibilities[schedule] = Visibility(schedule, self.queries, pattern, layer)
-        return self.visibilities[schedule]
+        found = self.visibilities.get(schedule) if pattern.is_alike else None
+        if found is None:
+            found = Visibility(schedule, self.queries, self.last, pattern, layer)
+            self.visibilities[schedule] = found
+        return found
 
     def note_steps(self, rows: int) -> None:
         """Write down who left in this block, and what was quantised."""
         for record in (self.lifetimes, self.keys_quantised, self.values_quantised):
             record.grow(self.fed, rows)
         for schedule, layers in by_schedule(self.schedules).items():
-            if schedule.has_left:
+            if schedule.first_unseen < NEVER:
                 self.lifetimes.note(layers, schedule.positions, schedule.gone_at)
             if schedule.quantisation is not None:
                 self.keys_quantised.note(layers, schedule.positions, schedule.quantisation.key_at)

@@ -10,17 +10,20 @@ from kvviz.eviction.schedule import LayerSchedule
 
 
 class Visibility:
-    """Which slots the rows of one block see in one layer (or in all layers that are alike); H KV heads, K slots."""
+    """Which slots the rows of one block see in one layer (or in all layers that are alike); H KV heads, K slots.
 
-    def __init__(self, schedule: LayerSchedule, queries: Tensor, pattern: Pattern, layer: int):
+    ``last`` is the position of the last of the ``queries`` (R,).
+    """
+
+    def __init__(self, schedule: LayerSchedule, queries: Tensor, last: int, pattern: Pattern, layer: int):
         self.positions, self.queries = schedule.positions, queries
-        self.present = schedule.present(queries)  # (H, R, K)
+        self.present = schedule.present(queries, last)  # (H, R, K)
         one_set = slice(0, 1) if schedule.one_set else slice(None)  # seen once, named for every head
         places = queries, self.positions[one_set]
         shown = shown_by(pattern, self.present[one_set], *places, layer, len(self.positions))
         self.visible = shown.expand(self.present.shape)
         rows, slots = self.present.shape[1:]
-        sees_all = pattern.hides_nothing and not schedule.has_left
+        sees_all = pattern.hides_nothing and schedule.sees_all(last)
         self.is_causal = sees_all and slots == rows > 1  # each row sees all before it, and the fused kernel has that
         self.is_whole = sees_all and rows == 1
 
