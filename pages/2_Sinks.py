@@ -12,7 +12,7 @@ from kvviz.ui.shell.chart import download
 from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.page import show
 from kvviz.ui.shell.words import side_words
-from kvviz.ui.sinks import ablation as board_view
+from kvviz.ui.sinks import ablation
 from kvviz.ui.sinks import figures as sinks_figures
 from kvviz.ui.sinks import view as look
 from kvviz.ui.sinks.controls import sinks_menu
@@ -49,7 +49,7 @@ with right:
 st.markdown(" ".join(look.denominator_words(run, sinks, side) for side, run in sides))
 
 st.subheader("Sink ablation", anchor=False, help=meaning("ablation", "loss"))
-board_place, board_slot = st.container(), st.empty()
+ablation_place, ablation_slot = st.container(), st.empty()
 st.subheader("Attention averaged over many short sentences", anchor=False)
 sentences_place, sentences_slot = st.container(), st.empty()
 
@@ -64,10 +64,10 @@ with right:
 page.lesson("sinks")
 page.try_this()
 
-if found := waiting.extra(*board_view.board_job(page.view, a, sinks), board_slot):
-    with board_place:
-        st.markdown(board_view.board_words(found.value, look.model_title(page.view), sinks))
-        show(board_view.board_figure(found.value), "board")
+if found := waiting.extra(*ablation.ablation_job(page.view, a, sinks), ablation_slot):
+    with ablation_place:
+        st.markdown(ablation.ablation_words(found.value, look.model_title(page.view), sinks))
+        show(ablation.ablation_figure(found.value), "sink-ablation")
 if found := waiting.extra(*look.sentences_job(page.view), sentences_slot):
     with sentences_place:
         maps, count = found.value

@@ -33,14 +33,14 @@ step_player(
     count_from=run.count_from,
     prompt_tokens=run.trace.prompt_tokens,
     start_head=head,
-    budget=None if policy.acts_once else getattr(policy, "budget", None),  # what follows a prompt is added to it
-    ring=policy.name() == "rolling",
+    budget=None if policy.acts_once else policy.size,  # what follows a prompt is added to it
+    ring=policy.is_ring,
     roles=look.roles(run),
     side=side,
     key=f"player-{which}",
 )
 left, right = st.columns([3, 2])
-if policy.name() == "rolling":
+if policy.is_ring:
     with right if run.trace.tokens <= look.FEW_TOKENS else left:
         show(look.ring_figure(run, layer, head, side), "ring")
 if run.trace.tokens <= look.FEW_TOKENS:

@@ -20,7 +20,7 @@ class TraceMasks:
 
     def __init__(self, model: PreTrainedModel, trace: Trace, query: int):
         policy = trace.setup.policy
-        budget = getattr(policy, "budget", None)
+        budget = policy.size
         self.first = max(0, query + 1 - budget) if policy.recomputes and budget else 0
         self.trace, self.device = trace, model.device
         self.windows = native_windows(model.config)

@@ -1,4 +1,4 @@
-"""The experiment board: one text and one budget, with and without the first tokens, and with other first tokens.
+"""Sink ablation: one text and one budget, with and without the first tokens, and with other first tokens.
 
 Xiao et al. (StreamingLLM, 2023) put line breaks where the first four tokens were: if the loss stays low, it is their
 place that matters and not what they say. Miller (2023) lets the softmax abstain: a model trained otherwise may not
@@ -22,7 +22,7 @@ from kvviz.run.replay import replay
 
 @dataclass(frozen=True)
 class Outcome:
-    """One row of the board: what was run, and the mean loss of the tokens after the prompt."""
+    """One row of the ablation: what was run, and the mean loss of the tokens after the prompt."""
 
     name: str
     setup: Setup
@@ -30,7 +30,7 @@ class Outcome:
     cache_bytes: int
 
 
-def rows_of(budget: int, sinks: int) -> list[tuple[str, Setup, bool]]:
+def ablations(budget: int, sinks: int) -> list[tuple[str, Setup, bool]]:
     """Name, setup, and whether the first tokens are replaced by line breaks."""
     window, streaming = Window(budget), Streaming(budget, sinks)
     return [
@@ -43,7 +43,7 @@ def rows_of(budget: int, sinks: int) -> list[tuple[str, Setup, bool]]:
     ]
 
 
-def board(
+def ablate_sinks(
     model: PreTrainedModel,
     token_ids: Sequence[int],
     *,
@@ -60,10 +60,10 @@ def board(
     """
     if not sinks < prompt_tokens < len(token_ids):
         raise ValueError(
-            f"The board scores what follows a prompt of {prompt_tokens} of {len(token_ids)} tokens and changes its "
-            f"first {sinks}; choose a prompt longer than {sinks} and shorter than the text."
+            f"The sink ablation scores what follows a prompt of {prompt_tokens} of {len(token_ids)} tokens and changes "
+            f"its first {sinks}; choose a prompt longer than {sinks} and shorter than the text."
         )
-    rows, outcomes = rows_of(budget, sinks), []
+    rows, outcomes = ablations(budget, sinks), []
     replaced = [line_break] * sinks + list(token_ids[sinks:])
     for place, (name, setup, is_replaced) in enumerate(rows):
 

@@ -74,6 +74,7 @@ class Policy(Choice):
     needs: ClassVar[tuple[str, ...]] = ()  # the statistics that ``keep`` looks at, beside positions
     recomputes: ClassVar[bool] = False  # whether there is no cache, and every prediction a forward of its own
     timing: ClassVar[Timing] = BEFORE  # whether it decides before the newest token attends, or after
+    is_ring: ClassVar[bool] = False  # whether slot = position mod budget
     acts_once: ClassVar[bool] = False  # whether it acts at the prompt's end alone, and what follows is added
 
     @classmethod
@@ -95,9 +96,14 @@ class Policy(Choice):
         """Which slots survive, (…, H, K) bool: exactly ``view.limit`` in every head, the newest among them."""
         raise NotImplementedError
 
+    @property
+    def size(self) -> int | None:
+        """The budget; None for a policy that has none."""
+        return getattr(self, "budget", None)
+
     def limit(self, moment: Moment) -> int | None:
         """How many slots may survive at this moment, the newest token included; None = all of them."""
-        return getattr(self, "budget", None)
+        return self.size
 
     def ends_held(self, entries: int) -> tuple[int, int] | None:
         """Of so many held entries, how many are the text's first and how many its latest tokens; None = it depends."""
@@ -105,11 +111,10 @@ class Policy(Choice):
 
     def notes(self, tokens: int, prompt_tokens: int) -> list[str]:
         """Plain sentences about how these knobs meet a text of that many tokens."""
-        budget = getattr(self, "budget", None)
-        if budget is None or budget < tokens:
+        if self.size is None or self.size < tokens:
             return []
         return [
-            f"The budget of {budget} is not smaller than the text ({plural(tokens, 'token')}): nothing is evicted, "
+            f"The budget of {self.size} is not smaller than the text ({plural(tokens, 'token')}): nothing is evicted, "
             "this is exactly the full cache."
         ]
 

@@ -22,6 +22,7 @@ class Rolling(Policy):
 
     title = "Rolling buffer: a ring of slots"
     source = "Jiang et al., Mistral 7B, 2023"
+    is_ring = True
     budget: int = knob(256, "slots in the ring", 1, BUDGET_LIMIT)
 
     def keep(self, view: View) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
@@ -36,6 +36,7 @@ class RecomputePass:
         self.budget: int = setup.policy.budget  # type: ignore[attr-defined]
         self.inner = replace(setup, policy=Full(), storage=Native())  # nothing is stored
         self.ids = torch.empty(0, dtype=torch.long, device=model.device)
+        self.on_layer: Callable[[int], None] | None = None  # as Pass has it; never told, for each forward is short
         self.chosen = None if tokens is None else sample(tokens, self.budget)
         probe = Pass(model, self.inner, prompt_tokens=1)  # refuses setups that have no meaning for the model
         self.layers, self.kv_heads = probe.layers, probe.kv_heads

@@ -77,8 +77,7 @@ class RunWatch(Watch):
         super().__init__(progress, is_cancelled)
         self.layers, self.tokens = run.layers, tokens
         self.start = self.rows = 0
-        if isinstance(run, Pass):
-            run.on_layer = self.layer
+        run.on_layer = self.layer
 
     def begins(self, start: int, rows: int) -> None:
         self.start, self.rows = start, rows

@@ -5,26 +5,26 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kvviz.analysis.sink_ablation import Outcome, rows_of
+from kvviz.analysis.sink_ablation import Outcome, ablations
 from kvviz.choices.setup import parse_setup
 from kvviz.run.replay import replay
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.state import View
-from kvviz.ui.sinks.ablation import board_budget, board_words
+from kvviz.ui.sinks.ablation import ablation_budget, ablation_words
 from kvviz.ui.sinks.view import denominator_words, headline, sentence_words, shown_layers
 from tests.tiny import some_ids, tiny
 
 
 def outcomes(*losses: float) -> list[Outcome]:
-    return [Outcome(name, setup, loss, 0) for (name, setup, _), loss in zip(rows_of(64, 4), losses, strict=True)]
+    return [Outcome(name, setup, loss, 0) for (name, setup, _), loss in zip(ablations(64, 4), losses, strict=True)]
 
 
-def test_the_board_states_what_was_seen() -> None:
-    said = board_words(outcomes(3.0, 4.0, 3.2, 3.25, 3.01, 3.5), "Model", 4)
+def test_the_ablation_states_what_was_seen() -> None:
+    said = ablation_words(outcomes(3.0, 4.0, 3.2, 3.25, 3.01, 3.5), "Model", 4)
     assert "a window of 64 costs +1 nats" in said and "costs +0.2" in said
     assert "repairs 75% of the damage, so it is mostly their position" in said and "-0.5 with the window" in said
-    assert "not only their position" in board_words(outcomes(3.0, 4.0, 3.2, 3.9, 3, 4), "Model", 4)
-    assert "hardly matters here (+0.010 nats)" in board_words(outcomes(3.0, 3.01, 3, 3, 3, 3), "Model", 4)
+    assert "not only their position" in ablation_words(outcomes(3.0, 4.0, 3.2, 3.9, 3, 4), "Model", 4)
+    assert "hardly matters here (+0.010 nats)" in ablation_words(outcomes(3.0, 3.01, 3, 3, 3, 3), "Model", 4)
 
 
 @pytest.mark.parametrize(("layers", "chosen"), [(30, 14), (30, 0), (30, 29), (2, 1), (1, 0), (6, 3)])
@@ -43,8 +43,8 @@ def test_the_average_says_which_layers_sink() -> None:
 
 
 def test_the_board_takes_the_budget_at_hand() -> None:
-    assert board_budget(View(), 256, 4) == 64
-    assert board_budget(View(), 40, 4) == 10  # none fits: a quarter of the text
+    assert ablation_budget(View(), 256, 4) == 64
+    assert ablation_budget(View(), 40, 4) == 10  # none fits: a quarter of the text
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from kvviz.figures.lifetimes import Codes, lifetimes
 from kvviz.figures.ring import ring
 from kvviz.figures.series import Series, entries_over_time
 from kvviz.models.heads import group_of
-from kvviz.policies.rolling import Rolling
 from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.state import View
@@ -67,7 +66,7 @@ def roles(run: Run) -> Codes | None:
 def steps_table(run: Run, layer: int, head: int) -> str:
     """Every step of a short text as the papers write it: the cache before and after, who left, which slot was used."""
     policy, first = run.trace.setup.policy, run.count_from
-    budget = policy.budget if isinstance(policy, Rolling) else None
+    budget = policy.size if policy.is_ring else None
     lines = [
         "| token read | cache before → after | evicted |" + (f" slot = token mod {budget} |" if budget else ""),
         "|--:|:--|--:|",
@@ -113,7 +112,7 @@ def held_figure(run: Run, lines: Sequence[Series], unit: Literal["entries", "byt
 
 def ring_figure(run: Run, layer: int, head: int, side: theme.Side) -> Drawing:
     """The slots of a rolling buffer after the last token."""
-    last, budget = run.trace.tokens - 1, getattr(run.trace.setup.policy, "budget", 1)
+    last, budget = run.trace.tokens - 1, run.trace.setup.policy.size or 1
     title = f"After the last token: slot = position mod {budget}"
     held = run.trace.kept(layer, head, last)
     return ring(held, budget, run.labels, last, side=side, count_from=run.count_from, title=title)

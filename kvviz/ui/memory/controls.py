@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from kvviz.choices.setup import Setup
-from kvviz.choices.storage import Native, Quantised
+from kvviz.choices.storage import Native
 from kvviz.memory import PRESETS, Ask, Shape, preset, read_config
 from kvviz.memory.config import config_words
 from kvviz.memory.inverse import weight_bytes
@@ -59,12 +59,12 @@ class Chosen:
     def under(self, setup: Setup) -> tuple[Ask, str, list[str]]:
         """The same under a side's policy and storage, its words, and what they leave out."""
         storage, notes = setup.storage, doubts(setup.policy, setup.storage, self.shape)
-        if isinstance(storage, Quantised) and any(group.kind in ("mla", "indexer") for group in self.shape.groups):
+        if storage.needs_heads and any(group.is_latent for group in self.shape.groups):
             name = storage.name()
             notes = [f"{name} quantises keys and values; latent attention caches neither and is counted without it."]
             storage = Native()
         words = choice_words(setup.policy)
-        if not isinstance(storage, Native):
+        if storage != Native():
             words += f", {choice_words(storage)}"
         ask = ask_for(setup.policy, self.shape, tokens=self.tokens, batch=self.batch, dtype=self.dtype, storage=storage)
         return ask, words, notes

@@ -6,16 +6,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from kvviz.choices.patterns import Causal, Layered, Pattern, Sliding
+from kvviz.choices.patterns import Layered, Pattern, Sliding
 from kvviz.choices.setup import Setup
 from kvviz.knobs import BUDGET_LIMIT
 from kvviz.measures.reach import bound, rounded, window_bound
 from kvviz.policies import Policy
-from kvviz.policies.full import Full
-from kvviz.policies.recompute import Recompute
-from kvviz.policies.rolling import Rolling
-from kvviz.policies.streaming import Streaming
-from kvviz.policies.window import Window
 from kvviz.ui.receptive_field.runs import Seen
 from kvviz.ui.receptive_field.settings import MOST_DILATION, MOST_LAYERS, ReachSettings
 from kvviz.ui.shell.state import kept_setting
@@ -43,13 +38,13 @@ def bound_words(setup: Setup, seen: Seen, depth: int) -> str:
 def formula_words(setup: Setup, depth: int, windows: Sequence[int | None]) -> str:
     """What bounds the reach of this setup, if anything does by its shape alone."""
     policy, pattern = setup.policy, setup.pattern
-    if isinstance(policy, Recompute):
-        return f"{policy.budget:,} positions through any number of layers, since every prediction computes them again"
+    if policy.recomputes:
+        return f"{policy.size:,} positions through any number of layers, since every prediction computes them again"
     bounds = []  # each holds whatever the others do: nothing here lets a query see more
     if any(windows):
         own = Layered(windows=tuple(window or 0 for window in windows))
         bounds.append((bound(own, depth).formula, "by the model's own windows"))
-    if not isinstance(pattern, Causal) or (isinstance(policy, Full) and not bounds):
+    if not pattern.hides_nothing or (policy.size is None and not bounds):
         bounds.append((pattern_words(pattern, depth), "by the pattern"))
     if kept_near := policy_words(policy, depth, has_windows=any(windows)):
         bounds.append((kept_near, "by the policy"))
@@ -66,14 +61,16 @@ def pattern_words(pattern: Pattern, depth: int) -> str:
 
 
 def policy_words(policy: Policy, depth: int, has_windows: bool) -> str:
-    """What a policy that looks at positions alone allows; the others keep what they like."""
-    if isinstance(policy, (Window, Rolling)):
-        near = window_bound(policy.budget, depth).formula
-        return f"{near}; papers round to {rounded_words(policy.budget, depth)}"
-    if isinstance(policy, Streaming) and not has_windows:  # where they lose the sinks, more of the latest stay
-        near = window_bound(policy.budget - policy.sinks, depth).formula
-        return f"{near} by the window, and {plural(policy.sinks, 'sink')} in one hop from anywhere"
-    return ""
+    """What a policy allows whose kept tokens are known from positions alone; nothing bounds the others."""
+    ends = None if policy.size is None else policy.ends_held(policy.size)
+    if ends is None:
+        return ""
+    sinks, recent = ends
+    near = window_bound(recent, depth).formula
+    if not sinks:
+        return f"{near}; the sources round to {rounded_words(recent, depth)}"
+    # where the model's own windows lose the sinks, more of the latest stay
+    return "" if has_windows else f"{near} by the window, and {plural(sinks, 'sink')} in one hop from anywhere"
 
 
 def rounded_words(window: int, layers: int) -> str:

@@ -101,6 +101,6 @@ def seen(
         progress=lambda share: job.report(doing, start + part * share),
         is_cancelled=job.is_unwanted,
     )
-    glasses = TraceMasks(loaded.model, run.trace, query)
-    full = tuple(layer for layer in range(max(depths)) if bool(glasses.union(layer)[query].all()))
-    return Seen(found, cones(glasses.union, found.depths, query), tuple(glasses.windows[: max(depths)]), full)
+    masks = TraceMasks(loaded.model, run.trace, query)
+    full = tuple(layer for layer in range(max(depths)) if bool(masks.union(layer)[query].all()))
+    return Seen(found, cones(masks.union, found.depths, query), tuple(masks.windows[: max(depths)]), full)

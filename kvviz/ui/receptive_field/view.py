@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvviz.choices.setup import Setup
-from kvviz.choices.storage import Native
 from kvviz.figures.series import Series
 from kvviz.measures.influence import Floats, beyond, by_distance, nearest, relay
 from kvviz.measures.reach import span
@@ -130,7 +129,7 @@ def parts_words(seen: Seen, depth: int) -> str:
 
 
 def notes(setup: Setup) -> str:
-    if isinstance(setup.storage, Native):
+    if setup.storage.is_exact:
         return ""
     return "Gradients are taken without quantised storage, because rounding has no gradient."
 

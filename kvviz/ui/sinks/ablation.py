@@ -18,7 +18,7 @@ from kvviz.ui.shell.words import plural
 if TYPE_CHECKING:
     from kvviz.analysis.sink_ablation import Outcome
 
-BOARD_BUDGET = 64  # where neither policy has one below the text's length
+COMMON_BUDGET = 64  # where neither policy has one below the text's length
 
 
 @dataclass(frozen=True)
@@ -29,25 +29,25 @@ class Kept:
     bytes: int
 
 
-def board_budget(view: View, tokens: int, sinks: int) -> int:
+def ablation_budget(view: View, tokens: int, sinks: int) -> int:
     """The budget of A, or of B, where it is below the text and leaves room beside the sinks; else a common one."""
-    budgets = [getattr(setup.policy, "budget", None) for setup in (view.experiment.setup, view.versus)]
+    budgets = [setup.policy.size for setup in (view.experiment.setup, view.versus)]
     small = [budget for budget in budgets if budget is not None and sinks < budget < tokens]
-    return small[0] if small else min(BOARD_BUDGET, max(sinks + 1, tokens // 4))
+    return small[0] if small else min(COMMON_BUDGET, max(sinks + 1, tokens // 4))
 
 
-def board_job(view: View, run: Run, sinks: int) -> tuple[Key, Callable[[Job], Kept]]:
+def ablation_job(view: View, run: Run, sinks: int) -> tuple[Key, Callable[[Job], Kept]]:
     """The ablation on this text: its key and how to compute it."""
     experiment, prompt = view.experiment, run.trace.prompt_tokens
-    budget = board_budget(view, run.trace.tokens, sinks)
+    budget = ablation_budget(view, run.trace.tokens, sinks)
 
     def compute(job: Job) -> Kept:
         # imports torch and transformers, which takes seconds: the controls are there before
-        from kvviz.analysis.sink_ablation import board
+        from kvviz.analysis.sink_ablation import ablate_sinks
 
         loaded = runs.loaded_model(experiment.model, job.tell)
         (line_break,) = loaded.tokenizer.encode("\n", add_special_tokens=False)[:1]
-        outcomes = board(
+        outcomes = ablate_sinks(
             loaded.model,
             run.trace.token_ids.tolist(),
             budget=budget,
@@ -59,10 +59,10 @@ def board_job(view: View, run: Run, sinks: int) -> tuple[Key, Callable[[Job], Ke
         )
         return Kept(outcomes, 1000)
 
-    return ("board", experiment.model, run.trace.token_ids.tobytes(), budget, sinks, prompt), compute
+    return ("sink-ablation", experiment.model, run.trace.token_ids.tobytes(), budget, sinks, prompt), compute
 
 
-def board_words(outcomes: Sequence[Outcome], model: str, sinks: int) -> str:
+def ablation_words(outcomes: Sequence[Outcome], model: str, sinks: int) -> str:
     """What was seen, for this model and this text."""
     full, window, streaming, breaks, abstaining, abstaining_window = (outcome.loss for outcome in outcomes)
     lost, repaired = window - full, window - breaks
@@ -84,7 +84,7 @@ def board_words(outcomes: Sequence[Outcome], model: str, sinks: int) -> str:
     )
 
 
-def board_figure(outcomes: Sequence[Outcome]) -> Drawing:
+def ablation_figure(outcomes: Sequence[Outcome]) -> Drawing:
     """The loss of every row."""
     names, losses = [outcome.name for outcome in outcomes], [outcome.loss for outcome in outcomes]
     return drawn(bars, names, losses, unit="nats per token", axis="loss after the prompt")
