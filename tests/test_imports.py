@@ -27,7 +27,7 @@ ROOMS: dict[str, set[str]] = {
     "models": {"text"},
     "policies": {"knobs", "text"},
     "choices": {"knobs", "text", "policies", "models"},
-    "measures": {"choices", "knobs", "text"},
+    "measures": {"choices", "policies", "knobs", "text"},
     "figures": {"text", "measures"},
     "memory": {"choices", "knobs", "policies", "text"},
     "cache": {"choices", "knobs", "models"},

@@ -10,9 +10,11 @@ import numpy as np
 from kvviz.cli import replayed as common
 from kvviz.cli.options import whole
 from kvviz.cli.replayed import replayed
+from kvviz.measures.attention import MEASURES
 from kvviz.measures.sinks import SINKS
 
-ABOUT = "sink mass, entropy and mean distance of every layer and query head"
+NAMES = ("sink_mass", "entropy", "mean_distance")
+ABOUT = "of every layer and query head: " + ", ".join(f"{name} ({MEASURES[name].unit})" for name in NAMES)
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -23,8 +25,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def answer(arguments: argparse.Namespace) -> dict[str, Any]:
     trace = replayed(arguments, check_late, measure=True, sinks=arguments.sinks)
     late = slice(trace.prompt_tokens, None)
-    names = ("sink_mass", "entropy", "mean_distance")
-    return {name: np.nanmean(trace.measures[name][..., late], -1).tolist() for name in names}
+    return {name: np.nanmean(trace.measures[name][..., late], -1).tolist() for name in NAMES}
 
 
 def check_late(arguments: argparse.Namespace, tokens: int) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 from kvviz.cli.options import whole
 from kvviz.memory.account import Ask, account
-from kvviz.memory.config import config_words, read_config
+from kvviz.memory.config import read_config
 from kvviz.memory.engines import ENGINES
-from kvviz.memory.fields import MAX_CONFIG_BYTES
+from kvviz.memory.fields import MAX_CONFIG_BYTES, config_words
 from kvviz.memory.formats import parse_any_storage
 from kvviz.memory.inverse import growth_bytes
 from kvviz.memory.presets import preset

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from kvviz.policies.streaming import SINKS as SINKS  # said once, and passed on
+
 Floats = NDArray[np.floating]
-SINKS = 4  # first tokens counted as attention sinks where nothing else is said, as StreamingLLM keeps them
 
 
 def sink_share(first_weights: Floats, sinks: int, since: int) -> Floats:

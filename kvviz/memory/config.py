@@ -240,11 +240,3 @@ def derived_width(fields: Fields, heads: int, value: int | None) -> int:
             f"The config has no head_dim, and hidden_size={hidden} is no multiple of {heads} heads; add it."
         )
     return hidden // heads
-
-
-def config_words(raw: bytes) -> str:
-    """UTF-8, with or without a byte order mark."""
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"The config is not UTF-8 text: byte {error.start} is wrong.") from None

@@ -125,3 +125,11 @@ def parsed(text: str) -> Mapping[str, Any]:
 
 def refuse_constant(name: str) -> Any:
     raise ValueError(f"The config holds {name}, which is not a number; JSON has whole numbers and decimals.")
+
+
+def config_words(raw: bytes) -> str:
+    """UTF-8, with or without a byte order mark."""
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"The config is not UTF-8 text: byte {error.start} is wrong.") from None

@@ -11,6 +11,8 @@ from kvviz.policies.base import Policy, View, top
 if TYPE_CHECKING:
     from torch import Tensor
 
+SINKS = 4  # as many first tokens as the authors keep; wherever nothing else is said, that many count as sinks
+
 
 @dataclass(frozen=True)
 class Streaming(Policy):
@@ -25,7 +27,7 @@ class Streaming(Policy):
     title = "StreamingLLM: sinks + latest"
     source = "Xiao et al., Efficient Streaming Language Models with Attention Sinks, 2023"
     budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)
-    sinks: int = knob(4, "sink tokens", 0, 64)
+    sinks: int = knob(SINKS, "sink tokens", 0, 64)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -12,7 +12,7 @@ import streamlit as st
 from kvviz.choices.setup import Setup
 from kvviz.choices.storage import Native
 from kvviz.memory import PRESETS, Ask, Shape, preset, read_config
-from kvviz.memory.config import config_words
+from kvviz.memory.fields import config_words
 from kvviz.memory.inverse import weight_bytes
 from kvviz.memory.retention import ask_for, doubts
 from kvviz.memory.units import GIB

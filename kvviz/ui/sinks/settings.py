@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvviz.choices.words import number_parser
+from kvviz.measures.sinks import SINKS
 from kvviz.ui.shell.settings import PageSettings, linked
 
 
@@ -12,4 +13,4 @@ from kvviz.ui.shell.settings import PageSettings, linked
 class SinksSettings(PageSettings):
     """How many first tokens count as sinks where their mass is measured."""
 
-    sinks: int = linked("sinks", 4, number_parser("sinks", 1, 8), always=True)
+    sinks: int = linked("sinks", SINKS, number_parser("sinks", 1, 8), always=True)
