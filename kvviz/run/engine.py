@@ -80,6 +80,7 @@ class Pass:
                 )
         finally:
             attention.active_run.reset(token)
+        self.refuse_unseen_layers()
         self.fed += rows
         self.note_steps(rows)
         return output.logits[0]
@@ -92,9 +93,23 @@ class Pass:
                 f"{self.model.config.model_type} model learned; use a shorter text."
             )
 
+    def refuse_unseen_layers(self) -> None:
+        """A model whose layers do not ask for this attention would ignore every policy, and its answer look real."""
+        if len(self.schedules) != self.layers:
+            raise ValueError(
+                f"{self.model.config.model_type} models are refused: {len(self.schedules)} of {self.layers} layers use "
+                "the attention that kvviz gives them, so no policy would act on the others; choose a model whose "
+                "layers use transformers' attention interface, such as Llama, Qwen or Gemma."
+            )
+
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule, window: int | None) -> Tensor:
         """One layer's attention for the current block, (1, R, A, D); afterwards the layer's slots have shrunk."""
-        assert window == self.windows[layer], f"layer {layer} asks for window {window}, not {self.windows[layer]}"
+        expected = dict(enumerate(self.windows)).get(len(self.schedules))
+        if (layer, window) != (len(self.schedules), expected):
+            raise ValueError(
+                f"{self.model.config.model_type} models are refused: layer {layer} asks for attention with a window of "
+                f"{window}; by its config layer {len(self.schedules)} with {expected} comes next."
+            )
         if self.on_layer is not None:
             self.on_layer(layer)
         context = LayerContext(layer, self.queries, self.setup.pattern, self.ropes[layer])
