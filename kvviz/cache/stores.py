@@ -92,6 +92,10 @@ class OffloadStore(NativeStore):
     def retain(self, slots: Tensor) -> None:
         self.bring(slots.device)
         super().retain(slots)
+        self.place()
+
+    def settle(self, quantisation: BlockQuantisation | None) -> None:
+        self.place()
 
     def bring(self, device: torch.device) -> None:
         """Put the cold entries before the others again."""
@@ -101,7 +105,8 @@ class OffloadStore(NativeStore):
         keys, values = (torch.cat([cold.to(device), hot], -2) for cold, hot in pairs)
         self.entries, self.cold = (keys, values), None
 
-    def settle(self, quantisation: BlockQuantisation | None) -> None:
+    def place(self) -> None:
+        """The latest ``resident`` entries stay on the device, the older ones go: so it must be after every step."""
         if self.entries is None or self.held <= self.resident:
             return
         self.bring(self.entries[0].device)

@@ -166,8 +166,29 @@ def test_offloading_moves_older_entries_and_changes_no_number() -> None:
     keep = torch.tensor([[0, 3, 6, 7]]).expand(2, -1)
     store.retain(keep)
     plain.retain(keep)
-    assert plain.entries is not None and store.entries is not None
-    assert torch.equal(store.entries[0], plain.entries[0])
+    assert plain.entries is not None and store.entries is not None and store.cold is not None
+    assert torch.equal(torch.cat([store.cold[0], store.entries[0]], -2), plain.entries[0])
+    assert store.entries[0].shape[-2] == 3 and store.cold[0].shape[-2] == 1  # evicting brings nothing back to stay
+
+
+@pytest.mark.parametrize("policy", ["full", *(f"{name}:budget=9" for name in ("window", "streaming", "h2o", "random"))])
+@pytest.mark.parametrize("block", [1, 5, 256])
+def test_offloading_keeps_its_placement_after_every_step_whatever_is_evicted(
+    policy: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU, with the CPU's memory as both places: beside the model lie three entries of each head, no more."""
+    monkeypatch.setattr("kvviz.cache.slots.open_store", lambda storage, device: OffloadStore(storage.resident))
+    ids, setup = some_ids(TOKENS), replace(parse_setup({"policy": policy}), storage=Offload(3))
+    done = Pass(tiny("llama"), setup, prompt_tokens=TOKENS // 2)
+    rows = []
+    for start in range(0, TOKENS, block):
+        rows.append(done.feed(ids[start : start + block]))
+        for layer in done.slots:
+            assert isinstance(layer.store, OffloadStore) and layer.store.entries is not None
+            assert layer.store.entries[0].shape[-2] == min(3, layer.store.held)
+            assert layer.store.cold_nbytes == 2 * 2 * max(0, layer.store.held - 3) * 8 * 8
+    plain = Pass(tiny("llama"), replace(setup, storage=Native()), prompt_tokens=TOKENS // 2).feed(ids)
+    assert (torch.cat(rows) - plain).abs().max() < 1e-9
 
 
 def test_without_a_gpu_there_is_nothing_to_offload() -> None:
