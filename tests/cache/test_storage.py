@@ -177,8 +177,9 @@ def test_offloading_keeps_its_placement_after_every_step_whatever_is_evicted(
     policy: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a GPU, with the CPU's memory as both places: beside the model lie three entries of each head, no more."""
-    monkeypatch.setattr("kvviz.cache.slots.open_store", lambda storage, device: OffloadStore(storage.resident))
     ids, setup = some_ids(TOKENS), replace(parse_setup({"policy": policy}), storage=Offload(3))
+    plain = Pass(tiny("llama"), replace(setup, storage=Native()), prompt_tokens=TOKENS // 2).feed(ids)
+    monkeypatch.setattr("kvviz.cache.slots.open_store", lambda storage, device: OffloadStore(storage.resident))
     done = Pass(tiny("llama"), setup, prompt_tokens=TOKENS // 2)
     rows = []
     for start in range(0, TOKENS, block):
@@ -187,7 +188,6 @@ def test_offloading_keeps_its_placement_after_every_step_whatever_is_evicted(
             assert isinstance(layer.store, OffloadStore) and layer.store.entries is not None
             assert layer.store.entries[0].shape[-2] == min(3, layer.store.held)
             assert layer.store.cold_nbytes == 2 * 2 * max(0, layer.store.held - 3) * 8 * 8
-    plain = Pass(tiny("llama"), replace(setup, storage=Native()), prompt_tokens=TOKENS // 2).feed(ids)
     assert (torch.cat(rows) - plain).abs().max() < 1e-9
 
 
