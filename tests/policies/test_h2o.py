@@ -80,6 +80,17 @@ def test_uniform_attention_freezes_raw_sums_on_the_earliest_tokens() -> None:
     assert kept[-1] == [0, 1, 2, 3, 14, 15]
 
 
+def test_sums_divided_by_age_fall_too_but_less_steeply() -> None:
+    """Of eight uniform rows token j received (1/(j+1) + … + 1/8) / (8 − j) a query: .340 to .125, not 2.72 to .125."""
+    received = [sum(1 / (t + 1) for t in range(j, 8)) for j in range(8)]
+    view = fed_by_hand([*received, 0.0], 4)  # the ninth token has just come
+    normalised = parse_policy("h2o:budget=4,recent=1,normalise=1")
+    assert isinstance(normalised, H2O)
+    by_hand = [0.340, 0.245, 0.203, 0.177, 0.159, 0.145, 0.134, 0.125]
+    assert normalised.score(view)[0, :8].tolist() == pytest.approx(by_hand, abs=5e-4)
+    assert H2O(4, 1).score(view)[0, :8].tolist() == pytest.approx(received)
+
+
 def test_a_sink_is_kept_whatever_it_received() -> None:
     raw = [[0.001, *[1.0] * 15]] * 16
     assert 0 not in walked(H2O(budget=6, recent=2, normalise=True), raw)[-1]

@@ -10,7 +10,7 @@ from kvviz.choices.setup import parse_setup
 from kvviz.run.generate import generate
 from kvviz.run.recompute import AFFORDABLE_TOKENS, sample
 from kvviz.run.replay import replay
-from tests.tiny import NAMES, some_ids, stock, tiny
+from tests.tiny import NAMES, one_layer, some_ids, stock, tiny
 
 TOKENS, BUDGET = 24, 7
 SETUP = parse_setup({"policy": f"recompute:budget={BUDGET}"})
@@ -42,6 +42,14 @@ def test_it_differs_from_the_cached_window_when_there_is_more_than_one_layer() -
     fresh = replay(tiny("llama"), ids, SETUP)
     assert fresh.nll[: BUDGET - 1] == pytest.approx(cached.nll[: BUDGET - 1], abs=1e-9)
     assert np.abs(fresh.nll[BUDGET:] - cached.nll[BUDGET:]).max() > 1e-3
+
+
+def test_with_one_layer_it_is_the_cached_window() -> None:
+    """A key of the first layer depends on its token alone, and RoPE on distances alone."""
+    ids, model = some_ids(TOKENS), one_layer()
+    cached = replay(model, ids, parse_setup({"policy": f"window:budget={BUDGET}"}))
+    # transformers rounds cosines and sines to float32
+    assert replay(model, ids, SETUP).nll == pytest.approx(cached.nll, abs=1e-5)
 
 
 def test_a_long_text_is_sampled_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 import pytest
 import torch
 from torch import Tensor
-from transformers import AttentionInterface, AttentionMaskInterface, AutoModelForCausalLM, PreTrainedModel
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.masking_utils import eager_mask
 
 from kvviz.choices.setup import Setup, parse_setup
 from kvviz.run.engine import Pass
 from tests.naive import masked_logits, streaming_kept, window_kept
-from tests.tiny import CONFIGS, NAMES, ROTARY, some_ids, stock, tiny
+from tests.tiny import NAMES, ROTARY, one_layer, some_ids, stock, tiny
 
 TOKENS = 40
 TIGHT = 1e-9  # float64: what is left is the order of additions
@@ -117,7 +115,7 @@ def test_bytes_are_those_of_the_kept_entries() -> None:
 
 
 def test_a_second_text_on_a_reset_cache_equals_a_fresh_run() -> None:
-    """Known fault 42: a reset that leaves a counter behind. The very cache that was reset takes the second text."""
+    """The very cache that was reset takes the second text."""
     setup = parse_setup({"policy": "streaming:budget=8,sinks=3"})
     first, second = some_ids(20, seed=1), some_ids(20, seed=2)
     _, used = run(tiny("llama"), first, setup, 8)
@@ -233,11 +231,7 @@ def test_kept_sets_follow_the_naive_rule() -> None:
 @pytest.mark.parametrize("policy", ["streaming:budget=8,sinks=3", "h2o:budget=8,recent=4", "random:budget=8"])
 def test_one_layer_with_slot_positions_is_a_dense_run_on_the_kept_tokens(policy: str) -> None:
     """With one layer a key depends on its token alone, so renumbered survivors are just a shorter text."""
-    config = deepcopy(CONFIGS["llama"])
-    config.num_hidden_layers, config.num_key_value_heads, config.num_attention_heads = 1, 1, 1
-    torch.manual_seed(3)
-    model = AutoModelForCausalLM.from_config(config).double().eval().requires_grad_(False)
-    ids = some_ids(TOKENS)
+    model, ids = one_layer(), some_ids(TOKENS)
     logits, done = run(model, ids, parse_setup({"policy": policy, "positions": "slot"}), 8)
     kept = (done.evicted_at()[0, 0] == TOKENS).nonzero()[:, 0]
     assert len(kept) == 8
