@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -22,20 +24,28 @@ def smollm2() -> Loaded:
     return load(device="cpu", dtype="float32")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Tests that share something costly run in one worker; the workers draw all other tests one by one.
 
-    Groups are given out before single tests, so whichever worker ends its group first takes more of those.
+    Groups are given out first, the one with most tests before the others, so whichever worker ends its group earlier
+    takes more of the rest. By files and not by the marker xdist_group, which this pytest does not pass on to xdist.
     """
-    for item in items:
-        if group := group_of(item):
-            item.add_marker(pytest.mark.xdist_group(group))
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid.partition("::")[0]) or nodeid
+
+    return Groups(config, log)
 
 
-def group_of(item: pytest.Item) -> str | None:
-    if HERE / "browser" in item.path.parents:
+@cache
+def group_of(file: str) -> str | None:
+    """The group of a test file, named from the root; None for a file whose tests share nothing."""
+    path = HERE.parent / file
+    if HERE / "browser" in path.parents:
         return "browser"  # one chromium and one server, whose model is in another process
-    if item.get_closest_marker("real"):
+    if "pytest.mark.real" in path.read_text(encoding="utf-8"):
         return "model"  # SmolLM2, and the results that the pages compute with it
     return None

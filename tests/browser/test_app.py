@@ -108,6 +108,7 @@ def test_the_toy_shows_the_sources_example_step_by_step(server: str, open_page: 
 
 
 def test_choosing_a_head_in_the_overview_changes_the_map(server: str, open_page: Open) -> None:
+    """Known fault 157: a click on a cell of a map is not heard."""
     page = open_page(f"{server}/Attention?text=story&tokens=64")
     page.get_by_role("gridcell", name=re.compile("layer 2, head 7")).click()
     settle(page)

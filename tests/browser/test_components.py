@@ -88,6 +88,7 @@ def test_slots_and_text_show_what_the_headline_says(page: Any) -> None:
 
 
 def test_tokens_stay_literal(page: Any) -> None:
+    """Known fault 153: a token that looks like markup is taken as markup."""
     assert page.locator("section.kv img, section.kv script, section.kv b").count() == 0
     for place in ("kv-text span", "kv-strip button"):
         assert page.locator(f".{place}").first.text_content() == "<img src=x onerror=alert(1)>"
@@ -128,6 +129,7 @@ def test_a_ring_overwrites_the_slot_of_number_mod_budget(page: Any) -> None:
 
 
 def test_a_click_or_enter_on_a_cell_reaches_python_and_keeps_the_focus(page: Any) -> None:
+    """Known fault 157: a click on a cell of a map is not heard."""
     page.locator("button[aria-label^='layer 4, head 7 (KV head 2)']").click()
     page.get_by_text("cell 4 7", exact=True).wait_for()
     page.keyboard.press("ArrowDown")

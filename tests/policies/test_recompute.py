@@ -18,6 +18,7 @@ SETUP = parse_setup({"policy": f"recompute:budget={BUDGET}"})
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_loss_is_that_of_a_fresh_forward_over_the_window(name: str) -> None:
+    """Known fault 37: a cached window, a window computed anew and sliding attention are taken for one another."""
     ids = some_ids(TOKENS)
     trace = replay(tiny(name), ids, SETUP)
     for t in range(TOKENS - 1):
@@ -36,7 +37,10 @@ def test_it_holds_nothing_and_keeps_the_window_in_sight() -> None:
 
 
 def test_it_differs_from_the_cached_window_when_there_is_more_than_one_layer() -> None:
-    """The window's keys were computed from states that had seen further back."""
+    """The window's keys were computed from states that had seen further back.
+
+    Known fault 37: a cached window, a window computed anew and sliding attention are taken for one another.
+    """
     ids = some_ids(TOKENS)
     cached = replay(tiny("llama"), ids, parse_setup({"policy": f"window:budget={BUDGET}"}))
     fresh = replay(tiny("llama"), ids, SETUP)
@@ -45,7 +49,10 @@ def test_it_differs_from_the_cached_window_when_there_is_more_than_one_layer() -
 
 
 def test_with_one_layer_it_is_the_cached_window() -> None:
-    """A key of the first layer depends on its token alone, and RoPE on distances alone."""
+    """A key of the first layer depends on its token alone, and RoPE on distances alone.
+
+    Known fault 37: a cached window, a window computed anew and sliding attention are taken for one another.
+    """
     ids, model = some_ids(TOKENS), one_layer()
     cached = replay(model, ids, parse_setup({"policy": f"window:budget={BUDGET}"}))
     # transformers rounds cosines and sines to float32

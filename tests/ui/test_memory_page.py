@@ -79,7 +79,10 @@ def chosen_from(name: str) -> Chosen:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_has_its_headline_figures_and_tables(name: str) -> None:
-    """By the functions that the page calls; whole pages of three models are opened below."""
+    """By the functions that the page calls; whole pages of three models are opened below.
+
+    Known fault 104: table, page and library hold copies of the models that drift apart.
+    """
     view, notes = view_from_query({"mem_model": name, **LIMITED})
     assert view.of(MemorySettings).model == name and not notes
     chosen = chosen_from(name)
@@ -175,6 +178,7 @@ def test_a_bad_link_falls_back_with_a_sentence() -> None:
 
 
 def test_a_pasted_config_is_counted_and_travels() -> None:
+    """Known fault 166: a file can only be uploaded, which some hosts refuse."""
     at = opened(**FULL)
     at.selectbox(key="mem_model").select(PASTE)
     checked(at)
@@ -250,6 +254,7 @@ def test_the_formula_and_the_tables_are_there() -> None:
     ],
 )
 def test_the_ratio_of_heads_is_said(model: str, words: str) -> None:
+    """Known fault 106: the number of heads in a group is read as the number of KV heads."""
     assert words in memory_tables.head_words(chosen_from(model))
 
 

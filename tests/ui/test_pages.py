@@ -79,6 +79,7 @@ WHERE += [(page, name) for page in PAGES if page != CACHE for name in ("one-toke
 
 @pytest.mark.parametrize(("page", "name"), WHERE)
 def test_a_page_shows_figures_whatever_the_link(page: str, name: str) -> None:
+    """Known fault 149: an unknown model ends in a traceback or in endless waiting."""
     at = opened(page, **LINKS[name])
     assert headline(at) and len(charts(at)) >= 1
 
@@ -93,6 +94,7 @@ def test_a_bad_link_is_answered_word_by_word() -> None:
 # up to 512 tokens nothing is pooled; the maps and lifetimes of 1024 are
 @pytest.mark.parametrize(("page", "tokens"), [*((page, 512) for page in PAGES), (ATTENTION, 1024), (CACHE, 1024)])
 def test_a_page_weighs_less_than_five_megabytes(page: str, tokens: int) -> None:
+    """Known fault 167: figures are so large that the connection breaks."""
     at = opened(page, text="language-reference", tokens=str(tokens))
     components = [len(part.proto.json) for part in at.get("bidi_component")]
     assert len(charts(at)) >= 1
@@ -101,6 +103,7 @@ def test_a_page_weighs_less_than_five_megabytes(page: str, tokens: int) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_repeated_setting_computes_nothing(page: str) -> None:
+    """Known fault 163: every rerun computes everything again."""
     at = opened(page, **SHORT, policy="window:budget=9")
     before = WORKER.computed
     again, other = checked(at), opened(page, **SHORT, policy="window:budget=9")
@@ -119,6 +122,7 @@ def test_pages_share_the_runs_of_one_setting() -> None:
 
 
 def test_two_sessions_keep_their_own_settings_and_results() -> None:
+    """Known fault 162: what one user sets shows up at another's."""
     one = opened(CACHE, **SHORT, policy="window:budget=6")
     two = opened(CACHE, **SHORT, policy="streaming:budget=10,sinks=3")
     first, second = numbers(one), numbers(two)
@@ -128,6 +132,7 @@ def test_two_sessions_keep_their_own_settings_and_results() -> None:
 
 
 def test_nothing_large_stays_in_the_session() -> None:
+    """Known fault 160: results stay in sessions whose tab was closed long ago."""
     at = opened(ATTENTION, text="story", tokens="256")
     stored = at.session_state._state
     values = [stored[key] for key in stored.filtered_state]
