@@ -34,8 +34,7 @@ def test_a_link_opens_the_same_picture_on_a_fresh_server(fresh_server: str, serv
     first = picture(open_page(f"{fresh_server}/Cache{LINK}"))
     assert first == picture(open_page(f"{server}/Cache{LINK}"))
     assert "2 sinks" in first[0]
-    for name in ("", "Attention"):
-        assert picture(open_page(f"{fresh_server}/{name}{LINK}")) == picture(open_page(f"{server}/{name}{LINK}"))
+    assert picture(open_page(f"{fresh_server}/Attention{LINK}")) == picture(open_page(f"{server}/Attention{LINK}"))
 
 
 def test_the_address_bar_opened_in_a_second_browser_shows_the_same(server: str, open_page: Open) -> None:
@@ -139,6 +138,8 @@ def test_hostile_text_stays_text(server: str, open_page: Open) -> None:
     page = open_page(f"{server}/Cache?text=unicode&tokens=388&policy=window:budget=32")
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    page.reload()  # what ran when the page was opened went by before anybody listened
+    settle(page)
     assert "388 tokens" in picture(page)[0]
     assert page.locator("script:not([src])", has_text="alert").count() == 0 and dialogs == []
     page.get_by_role("link", name="Attention", exact=True).click()
