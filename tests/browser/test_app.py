@@ -38,7 +38,7 @@ def test_a_link_opens_the_same_picture_on_a_fresh_server(fresh_server: str, serv
 
 
 def test_the_address_bar_opened_in_a_second_browser_shows_the_same(server: str, open_page: Open) -> None:
-    page = open_page(f"{server}/Cache")
+    page = open_page(f"{server}/Cache?text=story&tokens=40")
     set_number(page, "Tokens", "80")
     choose(page, "Policy A", "Sliding window")
     set_number(page, "Layer", "3")
@@ -53,12 +53,12 @@ def test_the_address_bar_opened_in_a_second_browser_shows_the_same(server: str, 
 def test_settings_survive_page_changes_and_back(server: str, open_page: Open) -> None:
     page = open_page(f"{server}/")
     set_number(page, "Tokens", "90")
-    for name in ("Cache", "Attention", "Start"):
+    for name in ("Cache", "Attention"):
         page.get_by_role("link", name=name, exact=True).click()
         settle(page)
         expect(page.get_by_label("Tokens", exact=True)).to_have_value("90")
         assert "tokens=90" in page.url
-    for _ in range(3):
+    for _ in range(2):
         page.go_back()
         settle(page)
         expect(page.get_by_label("Tokens", exact=True)).to_have_value("90")
@@ -178,7 +178,7 @@ def test_a_run_can_be_cancelled_and_started_again(server: str, open_page: Open) 
 
 
 def test_the_memory_page_counts_at_once_and_runs_the_model_on_request(server: str, open_page: Open) -> None:
-    page = open_page(f"{server}/Memory?policy=streaming:budget=24,sinks=2&tokens=40")
+    page = open_page(f"{server}/Memory?policy=streaming:budget=8,sinks=2&tokens=16")
     expect(page.get_by_text("Llama-3.1-8B at 131,072 tokens: 16.00 GiB (17.18 GB)").first).to_be_visible()
     set_number(page, "Sequences", "4")
     expect(page.get_by_text("64.00 GiB (68.72 GB)").first).to_be_visible()
