@@ -29,7 +29,7 @@ warm: $(RUN_READY)
 
 test: $(DEV_READY)
 	@$(PY) -m kvviz.models.warm
-	$(PY) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	$(PY) -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 lint: $(DEV_READY)
 	$(PY) -m ruff check .

@@ -54,6 +54,14 @@ def tiny(name: str) -> PreTrainedModel:
     return model
 
 
+def one_layer() -> PreTrainedModel:
+    """A Llama of one layer and one head."""
+    config = deepcopy(CONFIGS["llama"])
+    config.num_hidden_layers, config.num_key_value_heads, config.num_attention_heads = 1, 1, 1
+    torch.manual_seed(3)
+    return AutoModelForCausalLM.from_config(config).double().eval().requires_grad_(False)
+
+
 def some_ids(count: int, seed: int = 0) -> torch.Tensor:
     return torch.randint(0, VOCABULARY, (count,), generator=torch.Generator().manual_seed(seed))
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import picture, settle
 
 Open = Callable[[str], Page]
-PAGES = ("", "Attention", "Cache")
 LINK = (
     "?policy=streaming%3Abudget%3D24%2Csinks%3D2&positions=slot&text=repeats&tokens=96&prompt_tokens=40"
     "&b_policy=random%3Abudget%3D24%2Cseed%3D5&layer=20&head=7&scale=linear&measure=entropy&seed=3"
@@ -36,12 +34,11 @@ def test_a_link_opens_the_same_picture_on_a_fresh_server(fresh_server: str, serv
     first = picture(open_page(f"{fresh_server}/Cache{LINK}"))
     assert first == picture(open_page(f"{server}/Cache{LINK}"))
     assert "2 sinks" in first[0]
-    for name in ("", "Attention"):
-        assert picture(open_page(f"{fresh_server}/{name}{LINK}")) == picture(open_page(f"{server}/{name}{LINK}"))
+    assert picture(open_page(f"{fresh_server}/Attention{LINK}")) == picture(open_page(f"{server}/Attention{LINK}"))
 
 
 def test_the_address_bar_opened_in_a_second_browser_shows_the_same(server: str, open_page: Open) -> None:
-    page = open_page(f"{server}/Cache")
+    page = open_page(f"{server}/Cache?text=story&tokens=40")
     set_number(page, "Tokens", "80")
     choose(page, "Policy A", "Sliding window")
     set_number(page, "Layer", "3")
@@ -56,12 +53,12 @@ def test_the_address_bar_opened_in_a_second_browser_shows_the_same(server: str, 
 def test_settings_survive_page_changes_and_back(server: str, open_page: Open) -> None:
     page = open_page(f"{server}/")
     set_number(page, "Tokens", "90")
-    for name in ("Cache", "Attention", "Start"):
+    for name in ("Cache", "Attention"):
         page.get_by_role("link", name=name, exact=True).click()
         settle(page)
         expect(page.get_by_label("Tokens", exact=True)).to_have_value("90")
         assert "tokens=90" in page.url
-    for _ in range(3):
+    for _ in range(2):
         page.go_back()
         settle(page)
         expect(page.get_by_label("Tokens", exact=True)).to_have_value("90")
@@ -110,6 +107,7 @@ def test_the_toy_shows_the_sources_example_step_by_step(server: str, open_page: 
 
 
 def test_choosing_a_head_in_the_overview_changes_the_map(server: str, open_page: Open) -> None:
+    """Known fault 157: a click on a cell of a map is not heard."""
     page = open_page(f"{server}/Attention?text=story&tokens=64")
     page.get_by_role("gridcell", name=re.compile("layer 2, head 7")).click()
     settle(page)
@@ -118,17 +116,12 @@ def test_choosing_a_head_in_the_overview_changes_the_map(server: str, open_page:
     assert "layer=2" in page.url and "head=7" in page.url
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_bad_link_leaves_a_usable_page(server: str, open_page: Open, name: str) -> None:
-    """One in a browser for each page; more links are tried without one in tests/ui."""
-    page = open_page(f"{server}/{name}?policy=windw:budget=4&tokens=-3&layer=999999&scale=pink&text=toy")
+def test_a_bad_link_says_what_was_wrong_and_leaves_a_usable_page(server: str, open_page: Open) -> None:
+    """Once in a browser; more links and pages are tried without one in tests/ui."""
+    page = open_page(f"{server}/Cache?policy=windw:budget=4&tokens=0&layer=999999&scale=pink&text=toy")
     assert len(picture(page)) > 1  # a headline and at least one figure
     assert page.get_by_text("Traceback").count() == 0
     assert page.locator("[data-testid=stException]").count() == 0
-
-
-def test_a_bad_link_says_what_was_wrong(server: str, open_page: Open) -> None:
-    page = open_page(f"{server}/Cache?policy=windw&tokens=0")
     expect(page.get_by_text("did you mean 'window'")).to_be_visible()
     expect(page.get_by_text("tokens='0' must be a whole number")).to_be_visible()
 
@@ -145,6 +138,8 @@ def test_hostile_text_stays_text(server: str, open_page: Open) -> None:
     page = open_page(f"{server}/Cache?text=unicode&tokens=388&policy=window:budget=32")
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    page.reload()  # what ran when the page was opened went by before anybody listened
+    settle(page)
     assert "388 tokens" in picture(page)[0]
     assert page.locator("script:not([src])", has_text="alert").count() == 0 and dialogs == []
     page.get_by_role("link", name="Attention", exact=True).click()
@@ -183,7 +178,7 @@ def test_a_run_can_be_cancelled_and_started_again(server: str, open_page: Open) 
 
 
 def test_the_memory_page_counts_at_once_and_runs_the_model_on_request(server: str, open_page: Open) -> None:
-    page = open_page(f"{server}/Memory?policy=streaming:budget=24,sinks=2&tokens=40")
+    page = open_page(f"{server}/Memory?policy=streaming:budget=8,sinks=2&tokens=16")
     expect(page.get_by_text("Llama-3.1-8B at 131,072 tokens: 16.00 GiB (17.18 GB)").first).to_be_visible()
     set_number(page, "Sequences", "4")
     expect(page.get_by_text("64.00 GiB (68.72 GB)").first).to_be_visible()

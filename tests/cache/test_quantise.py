@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 import torch
 
+from kvviz.cache import quantise
 from kvviz.cache.quantise import (
     decode_keys,
     decode_values,
@@ -69,3 +73,14 @@ def test_coding_again_changes_nothing_more() -> None:
     blocks = torch.randn(4, 8, 6, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     once = decode_keys(encode_keys(blocks, 4), 4, 8)
     assert (decode_keys(encode_keys(once, 4), 4, 8) - once).abs().max() < 1e-14
+
+
+def test_the_quantiser_is_plain_torch() -> None:
+    """No package that quantises caches, whose next release may break it.
+
+    Known fault 31: the quantiser is another package, and its next release breaks the cache.
+    """
+    tree = ast.parse(Path(quantise.__file__).read_text(encoding="utf-8"))
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in names} <= {"__future__", "typing", "torch", "kvviz"}

@@ -78,7 +78,11 @@ def test_it_equals_a_naive_implementation(model_name: str, policy: str, storage:
 
 
 def test_whole_key_blocks_are_coded_and_the_last_values_stay_exact() -> None:
-    """32 tokens of prompt and 168 more, group 32, residual 32: 192 keys and 168 values are coded at the end."""
+    """32 tokens of prompt and 168 more, group 32, residual 32: 192 keys and 168 values are coded at the end.
+
+    Known fault 30: the first forward is quantised whole, the latest entries too.
+    Known fault 33: keys that come one by one are never quantised, and are billed as if they were.
+    """
     trace = replay(tiny("llama"), some_ids(200).tolist(), Setup(storage=Int2(32, 32)), prompt_tokens=32)
     assert trace.quantised_at is not None
     key_at, value_at = trace.quantised_at
@@ -86,6 +90,14 @@ def test_whole_key_blocks_are_coded_and_the_last_values_stay_exact() -> None:
     # keys 0–31 are coded after step 31, all at once; value j when 32 later ones are held
     assert (key_at[..., :32] == 31).all() and (key_at[..., 32:64] == 63).all()
     assert (value_at[..., :168] == np.arange(168) + 32).all()
+
+
+def test_the_length_counts_coded_and_exact_entries() -> None:
+    """Known fault 32: the length leaves out what is quantised, so a second question gets wrong positions."""
+    done = Pass(tiny("llama"), Setup(storage=SMALL), prompt_tokens=7)
+    for start, end in ((0, 7), (7, 8), (8, 21)):
+        done.feed(some_ids(21)[start:end])
+        assert done.cache.get_seq_length() == end and {layer.store.held for layer in done.slots} == {end}
 
 
 def test_two_bits_do_harm_and_eight_hardly_any() -> None:
@@ -100,7 +112,10 @@ def test_two_bits_do_harm_and_eight_hardly_any() -> None:
     "policy", ["full", "window:budget=9", "h2o:budget=9,recent=4", "random:budget=7", "snapkv:budget=9,observe=4"]
 )
 def test_bytes_by_the_formula_are_those_of_the_tensors(policy: str, storage: Storage) -> None:
-    """After every step, with tensors that really hold codes."""
+    """After every step, with tensors that really hold codes.
+
+    Known fault 34: numbers are rounded but held at full width, so nothing is saved.
+    """
     ids, setup = some_ids(TOKENS), replace(parse_setup({"policy": policy}), storage=storage)
     trace = replay(tiny("llama"), ids.tolist(), setup)
     stepped = open_pass(tiny("llama"), setup, TOKENS // 2, None)
@@ -129,8 +144,11 @@ def test_a_block_is_freed_with_its_last_entry() -> None:
 
 
 def test_two_texts_one_after_another_are_two_fresh_runs() -> None:
+    """With codes too: what was reset holds nothing, and the second text finds nothing of the first.
+
+    Known fault 42: a reset leaves a counter or a tensor of the text before.
+    """
     setup = Setup(storage=SMALL)
-    """Known fault 42, with codes: what was reset holds nothing, and the second text finds nothing of the first."""
     done = Pass(tiny("llama"), setup, prompt_tokens=15)
     done.feed(some_ids(30, seed=1))
     done.cache.reset()

@@ -7,6 +7,7 @@ from tests.figures.examples import attention, labels
 
 @pytest.mark.parametrize("scale", ["log", "linear", "no_sinks"])
 def test_two_maps_of_one_scale_have_equal_colours(scale):
+    """Known fault 138: the strip, the small map and the large one show different numbers or colours."""
     maps = [attention(20), attention(20, window=4)]
     top = shared_top(maps, scale)
     a, b = (attention_map(weights, labels(20), scale=scale, top=top).figure.data[0] for weights in maps)
@@ -23,6 +24,7 @@ def test_the_array_keeps_the_weights_and_the_blanks():
 
 
 def test_leaving_the_sinks_out_blanks_their_columns_only():
+    """Known fault 143: the first tokens swallow a linear scale."""
     weights = attention(10)
     fig = attention_map(weights, labels(10), scale="no_sinks", sinks=3).figure
     z = fig.data[0].z
@@ -33,6 +35,7 @@ def test_leaving_the_sinks_out_blanks_their_columns_only():
 
 
 def test_repeated_tokens_keep_a_row_and_a_column_each():
+    """Known fault 156: equal tokens merge into one place of an axis."""
     heat = attention_map(attention(40), labels(40)).figure.data[0]
     assert len(set(heat.x)) == len(set(heat.y)) == 40
 
@@ -44,6 +47,7 @@ def test_rows_are_labelled_from_the_first_query():
 
 
 def test_axes_say_who_attends_to_whom_and_what_a_row_predicts():
+    """Known fault 137: a map does not say which axis attends and what a row predicts."""
     fig = attention_map(attention(5), labels(5)).figure
     assert "key" in fig.layout.xaxis.title.text
     assert "query" in fig.layout.yaxis.title.text and "predicts token i + 1" in fig.layout.yaxis.title.text
@@ -60,12 +64,14 @@ def test_the_alt_text_has_the_share_of_the_first_keys():
 
 
 def test_one_token_and_no_weight_at_all_are_drawn():
+    """Known fault 134: without weights an empty figure appears and nothing is said."""
     assert attention_map(attention(1), labels(1)).figure.data[0].z.shape == (1, 1)
     empty = attention_map(np.full((3, 3), np.nan, dtype=np.float32), labels(3))
     assert "no weight was recorded" in empty.alt
 
 
 def test_a_long_text_is_pooled_and_says_so():
+    """Known fault 132: a map of some hundred tokens is too large for the browser."""
     fig = attention_map(attention(600), labels(600)).figure
     assert fig.data[0].z.shape == (300, 300)
     assert len(set(fig.data[0].x)) == 300

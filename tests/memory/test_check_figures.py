@@ -127,6 +127,10 @@ def test_every_row_has_a_test() -> None:
 
 
 def test_published_wrong_values_differ_from_the_right_ones() -> None:
+    """Known fault 113: one head size is taken for layers of two kinds.
+
+    Known fault 116: a flat formula ignores that five of six layers have a window.
+    """
     right_and_wrong = [
         (bytes_at(preset("gemma-3-1b"), 32_768), 872_415_232),  # all layers as full
         (bytes_at(preset("gemma-2-9b"), 4000), 1_204_224_000),  # head size 3584 / 16
@@ -142,6 +146,10 @@ def test_published_wrong_values_differ_from_the_right_ones() -> None:
 
 
 def test_the_right_values_beside_them() -> None:
+    """Known fault 110: bits are taken for bytes, and the hidden size for the width of the KV heads.
+
+    Known fault 113: one head size is taken for layers of two kinds.
+    """
     assert bytes_at(preset("gemma-2-9b"), 4000) == 4000 * 42 * 2 * 8 * 256 * 2
     assert bytes_at(preset("Qwen2.5-7B"), 1) == 57_344
     assert bytes_at(preset("Qwen2.5-7B"), 1, dtype="int8") == 28_672

@@ -79,6 +79,7 @@ def test_an_unknown_dtype_is_refused_with_the_choices() -> None:
 
 
 def test_an_unknown_model_gets_the_choices_and_the_likely_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Known fault 149: an unknown model ends in a traceback or in endless waiting."""
     monkeypatch.setenv("KVVIZ_ALLOW_MODELS", "somebody/model-a, /models/b")
     with pytest.raises(ModelError) as caught:
         load("smollm2-135M-instruct", device="cpu")

@@ -51,6 +51,7 @@ def run(model, ids: Tensor, policy: str, prompt: int) -> tuple[Tensor, Pass]:  #
 @pytest.mark.parametrize("policy", list(TINY))
 @pytest.mark.parametrize("name", ["llama", "qwen3"])
 def test_tiny_models_keep_and_predict_the_same(name: str, policy: str) -> None:
+    """Known fault 18: scores come per query head where the cache has fewer KV heads."""
     ids = some_ids(36)
     second = naive.NaiveRun(stock(name), TINY[policy], 20, after="kv:" in policy)
     expected = second.read(ids)
@@ -67,10 +68,10 @@ def test_smollm2_keeps_and_predicts_the_same(smollm2: Loaded, policy: str) -> No
     The tolerance is that of tests/run/test_real_model.py for policies that lose the sinks.
     """
     text = PRESETS["language-reference"].text()[:4000]
-    ids = torch.tensor(encode(smollm2.tokenizer, text, 80))
-    second = naive.NaiveRun(smollm2.model, REAL[policy], 48, after="kv:" in policy)
+    ids = torch.tensor(encode(smollm2.tokenizer, text, 64))
+    second = naive.NaiveRun(smollm2.model, REAL[policy], 40, after="kv:" in policy)
     expected = second.read(ids).log_softmax(-1)
-    logits, done = run(smollm2.model, ids, policy, 48)
+    logits, done = run(smollm2.model, ids, policy, 40)
     mine = kept_by_kvviz(done)
     steps = range(len(ids))
     different = [(place, step) for place in mine for step in steps if mine[place][step] != second.kept[place][step]]

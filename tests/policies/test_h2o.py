@@ -54,6 +54,8 @@ def test_six_steps_with_two_heavy_hitters_and_two_recent_tokens() -> None:
     t=4: five tokens, two must be heavy: of 0, 1, 2 token 1 has least → kept 0 2 3 4; row [1, -, 1, 13, 1]
          sums 32, -, 20, 14, 1
     t=5: of 0, 2, 3 token 3 has least (14) → kept 0 2 4 5
+
+    Known fault 25: heavy hitters are chosen at the end of the prompt only, not while tokens are written.
     """
     raw = [
         [16, 1, 1, 1, 1, 1],
@@ -68,16 +70,34 @@ def test_six_steps_with_two_heavy_hitters_and_two_recent_tokens() -> None:
 
 
 def test_no_heavy_hitters_is_the_window() -> None:
+    """Known fault 23: choosing none, or the last none, empties the cache or protects everything."""
     raw = (torch.rand(12, 12) + 0.01).tolist()
     kept = walked(H2O(budget=4, recent=4), raw)
     assert kept == [[j for j in range(t + 1) if j > t - 4] for t in range(12)]
 
 
 def test_uniform_attention_freezes_raw_sums_on_the_earliest_tokens() -> None:
-    """With uniform attention token j received H_T − H_j, strictly falling: raw sums keep the oldest for ever."""
+    """With uniform attention token j received H_T − H_j, strictly falling: raw sums keep the oldest for ever.
+
+    Known fault 28: sums of attention grow with age, so the oldest tokens stay for ever.
+    """
     raw = [[1.0] * 16] * 16
     kept = walked(H2O(budget=6, recent=2), raw)
     assert kept[-1] == [0, 1, 2, 3, 14, 15]
+
+
+def test_sums_divided_by_age_fall_too_but_less_steeply() -> None:
+    """Of eight uniform rows token j received (1/(j+1) + … + 1/8) / (8 − j) a query: .340 to .125, not 2.72 to .125.
+
+    Known fault 28: sums of attention grow with age, so the oldest tokens stay for ever.
+    """
+    received = [sum(1 / (t + 1) for t in range(j, 8)) for j in range(8)]
+    view = fed_by_hand([*received, 0.0], 4)  # the ninth token has just come
+    normalised = parse_policy("h2o:budget=4,recent=1,normalise=1")
+    assert isinstance(normalised, H2O)
+    by_hand = [0.340, 0.245, 0.203, 0.177, 0.159, 0.145, 0.134, 0.125]
+    assert normalised.score(view)[0, :8].tolist() == pytest.approx(by_hand, abs=5e-4)
+    assert H2O(4, 1).score(view)[0, :8].tolist() == pytest.approx(received)
 
 
 def test_a_sink_is_kept_whatever_it_received() -> None:

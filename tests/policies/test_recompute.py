@@ -10,7 +10,7 @@ from kvviz.choices.setup import parse_setup
 from kvviz.run.generate import generate
 from kvviz.run.recompute import AFFORDABLE_TOKENS, sample
 from kvviz.run.replay import replay
-from tests.tiny import NAMES, some_ids, stock, tiny
+from tests.tiny import NAMES, one_layer, some_ids, stock, tiny
 
 TOKENS, BUDGET = 24, 7
 SETUP = parse_setup({"policy": f"recompute:budget={BUDGET}"})
@@ -18,6 +18,7 @@ SETUP = parse_setup({"policy": f"recompute:budget={BUDGET}"})
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_loss_is_that_of_a_fresh_forward_over_the_window(name: str) -> None:
+    """Known fault 37: a cached window, a window computed anew and sliding attention are taken for one another."""
     ids = some_ids(TOKENS)
     trace = replay(tiny(name), ids, SETUP)
     for t in range(TOKENS - 1):
@@ -36,12 +37,26 @@ def test_it_holds_nothing_and_keeps_the_window_in_sight() -> None:
 
 
 def test_it_differs_from_the_cached_window_when_there_is_more_than_one_layer() -> None:
-    """The window's keys were computed from states that had seen further back."""
+    """The window's keys were computed from states that had seen further back.
+
+    Known fault 37: a cached window, a window computed anew and sliding attention are taken for one another.
+    """
     ids = some_ids(TOKENS)
     cached = replay(tiny("llama"), ids, parse_setup({"policy": f"window:budget={BUDGET}"}))
     fresh = replay(tiny("llama"), ids, SETUP)
     assert fresh.nll[: BUDGET - 1] == pytest.approx(cached.nll[: BUDGET - 1], abs=1e-9)
     assert np.abs(fresh.nll[BUDGET:] - cached.nll[BUDGET:]).max() > 1e-3
+
+
+def test_with_one_layer_it_is_the_cached_window() -> None:
+    """A key of the first layer depends on its token alone, and RoPE on distances alone.
+
+    Known fault 37: a cached window, a window computed anew and sliding attention are taken for one another.
+    """
+    ids, model = some_ids(TOKENS), one_layer()
+    cached = replay(model, ids, parse_setup({"policy": f"window:budget={BUDGET}"}))
+    # transformers rounds cosines and sines to float32
+    assert replay(model, ids, SETUP).nll == pytest.approx(cached.nll, abs=1e-5)
 
 
 def test_a_long_text_is_sampled_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,7 @@ def test_a_short_prompt_loses_nothing_and_says_so(prompt_tokens: int) -> None:
 def test_pyramid_budgets_sum_exactly_and_never_increase(
     layers: int, budget: int, observe: int, beta: int, prompt_tokens: int
 ) -> None:
+    """Known fault 20: rounded budgets of the layers do not add up to the mean that was asked for."""
     observe = min(observe, budget - 1)
     shares = budgets(budget, observe, beta, layers, prompt_tokens)
     assert list(shares) == sorted(shares, reverse=True) and len(shares) == layers
@@ -75,7 +76,10 @@ def test_pyramid_budgets_sum_exactly_and_never_increase(
 
 
 def test_pyramid_by_hand() -> None:
-    """C = 12, beta 4: low 3, high 21; five layers 21, 16.5, 12, 7.5, 3: the lower half gets the remainder."""
+    """C = 12, beta 4: low 3, high 21; five layers 21, 16.5, 12, 7.5, 3: the lower half gets the remainder.
+
+    Known fault 22: a model of one layer divides by zero when budgets are shared out.
+    """
     assert budgets(16, 4, 4, 5, 100) == (25, 21, 16, 11, 7)
     assert budgets(16, 4, 4, 5, 20) == (20, 18, 16, 14, 12)  # high is cut to P − w = 16, low becomes 8
     assert budgets(16, 4, 4, 1, 100) == (16,)

@@ -32,6 +32,7 @@ def test_four_sinks_and_four_recent_tokens() -> None:
 
 
 def test_the_ring_holds_position_i_in_slot_i_mod_w() -> None:
+    """Known fault 148: a ring overwrites the wrong slot."""
     for step, held in enumerate(held_after("rolling:budget=3", 9)):
         ring = {(position - 1) % 3: position for position in held}
         assert len(ring) == min(3, step + 1)  # no two held tokens share a slot

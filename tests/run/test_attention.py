@@ -53,6 +53,7 @@ def test_softcap_squashes_scores() -> None:
 
 @pytest.mark.parametrize(("query_heads", "kv_heads"), [(9, 3), (14, 2), (8, 8)])
 def test_query_heads_use_the_kv_head_of_their_group(query_heads: int, kv_heads: int) -> None:
+    """Known fault 18: scores come per query head where the cache has fewer KV heads."""
     torch.manual_seed(0)
     query = torch.randn(1, query_heads, 4, 8, dtype=torch.float64)
     key, value = (torch.randn(1, kv_heads, 6, 8, dtype=torch.float64) for _ in range(2))
@@ -72,5 +73,6 @@ def test_query_heads_use_the_kv_head_of_their_group(query_heads: int, kv_heads: 
 
 
 def test_heads_that_do_not_divide_are_refused_with_both_numbers() -> None:
+    """Known fault 145: heads that do not divide are spread silently."""
     with pytest.raises(ValueError, match="9 query heads cannot share 2 KV heads"):
         scores(torch.randn(1, 9, 1, 4), torch.randn(1, 2, 3, 4), Rule(1.0))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 import pytest
 import torch
 from torch import Tensor
-from transformers import AttentionInterface, AttentionMaskInterface, AutoModelForCausalLM, PreTrainedModel
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.masking_utils import eager_mask
 
 from kvviz.choices.setup import Setup, parse_setup
 from kvviz.run.engine import Pass
 from tests.naive import masked_logits, streaming_kept, window_kept
-from tests.tiny import CONFIGS, NAMES, ROTARY, some_ids, stock, tiny
+from tests.tiny import NAMES, ROTARY, one_layer, some_ids, stock, tiny
 
 TOKENS = 40
 TIGHT = 1e-9  # float64: what is left is the order of additions
@@ -37,6 +35,7 @@ def run(model: PreTrainedModel, ids: Tensor, setup: Setup, block: int) -> tuple[
 
 @pytest.mark.parametrize("name", NAMES)
 def test_full_equals_the_stock_eager_model(name: str) -> None:
+    """Known fault 38: the full cache is measured by other code than the policies it is compared with."""
     ids = some_ids(TOKENS)
     with torch.inference_mode():
         expected = stock(name)(input_ids=ids[None], use_cache=False).logits[0]
@@ -51,6 +50,10 @@ CASES += [(name, SETUPS[place]) for name in NAMES if name != "llama" for place i
 
 @pytest.mark.parametrize(("name", "words"), CASES, ids=lambda c: c if isinstance(c, str) else " ".join(c.values()))
 def test_block_size_changes_nothing(name: str, words: dict[str, str]) -> None:
+    """Known fault 10: masks are built from places inside a block, so one token and several at a time disagree.
+
+    Known fault 12: without a mask the rows of a later block are aligned with the first keys.
+    """
     check_block_sizes(name, words)
 
 
@@ -73,7 +76,12 @@ def check_block_sizes(name: str, words: dict[str, str]) -> None:
 @pytest.mark.parametrize("name", ["llama", "qwen3", "gpt2", "gpt_neox"])
 @pytest.mark.parametrize("sinks", [0, 3])
 def test_evicting_equals_masking(name: str, sinks: int) -> None:
-    """Dropping entries and hiding them under a mask are the same thing for a policy that looks at positions."""
+    """Dropping entries and hiding them under a mask are the same thing for a policy that looks at positions.
+
+    Known fault 3: positions count one way only, and results are compared with papers of the other way.
+    Known fault 15: a prompt longer than the budget is read with everything in sight.
+    Known fault 36: hiding entries and dropping them are not told apart, or give different logits.
+    """
     ids = some_ids(TOKENS)
     kept = [streaming_kept(step, 8, sinks) for step in range(TOKENS)]
     logits, _ = run(tiny(name), ids, parse_setup({"policy": f"streaming:budget=8,sinks={sinks}"}), 8)
@@ -93,6 +101,7 @@ def test_native_sliding_layers_drop_beyond_their_own_window(name: str) -> None:
 
 
 def test_a_budget_as_large_as_the_text_is_the_full_cache() -> None:
+    """Known fault 38: the full cache is measured by other code than the policies it is compared with."""
     ids = some_ids(TOKENS)
     full, _ = run(tiny("llama"), ids, Setup(), 8)
     for policy in ("window:budget=40", "rolling:budget=40", "streaming:budget=40,sinks=4", "random:budget=41"):
@@ -109,6 +118,10 @@ def test_sliding_pattern_hides_what_the_window_policy_evicts() -> None:
 
 
 def test_bytes_are_those_of_the_kept_entries() -> None:
+    """Known fault 4: the cache's length is what it kept, so later tokens get positions that were given before.
+
+    Known fault 19: an entry is held once per query head, several times too large.
+    """
     ids = some_ids(TOKENS)
     _, done = run(tiny("llama"), ids, parse_setup({"policy": "window:budget=7"}), 16)
     layers, kv_heads, entries, head_size, width = 3, 2, 7, 8, 8
@@ -117,7 +130,10 @@ def test_bytes_are_those_of_the_kept_entries() -> None:
 
 
 def test_a_second_text_on_a_reset_cache_equals_a_fresh_run() -> None:
-    """Known fault 42: a reset that leaves a counter behind. The very cache that was reset takes the second text."""
+    """The very cache that was reset takes the second text.
+
+    Known fault 42: a reset leaves a counter or a tensor of the text before.
+    """
     setup = parse_setup({"policy": "streaming:budget=8,sinks=3"})
     first, second = some_ids(20, seed=1), some_ids(20, seed=2)
     _, used = run(tiny("llama"), first, setup, 8)
@@ -132,6 +148,7 @@ def test_a_second_text_on_a_reset_cache_equals_a_fresh_run() -> None:
 
 
 def test_without_a_run_the_attention_is_the_stock_one() -> None:
+    """Known fault 11: an attention function of one's own loses the causal mask without a word."""
     model, ids = tiny("llama"), some_ids(12)[None]
     run(model, ids[0], Setup(), 8)
     assert model.config._attn_implementation == "kvviz"
@@ -197,6 +214,11 @@ def naive_slot_logits(name: str, ids: Tensor, budget: int, sinks: int) -> Tensor
 
 @pytest.mark.parametrize("name", ["llama", "qwen3", "gpt_neox"])
 def test_slot_positions_equal_keys_rotated_from_scratch_by_slot(name: str) -> None:
+    """Known fault 1: keys are stored rotated and keep their old angle while the survivors move up.
+
+    Known fault 2: the newest key is not moved with the others, so its distance to its own query is not 0.
+    Known fault 3: positions count one way only, and results are compared with papers of the other way.
+    """
     ids = some_ids(TOKENS)
     logits, _ = run(tiny(name), ids, parse_setup({"policy": "streaming:budget=8,sinks=3", "positions": "slot"}), 8)
     original, _ = run(tiny(name), ids, parse_setup({"policy": "streaming:budget=8,sinks=3"}), 8)
@@ -215,6 +237,7 @@ def test_windows_need_no_renumbering() -> None:
 
 
 def test_kept_sets_follow_the_naive_rule() -> None:
+    """Known fault 27: a prompt read in parts keeps a budget and first tokens for each part."""
     ids = some_ids(TOKENS)
     for policy, kept in (
         ("window:budget=7", lambda t: window_kept(t, 7)),
@@ -232,12 +255,12 @@ def test_kept_sets_follow_the_naive_rule() -> None:
 
 @pytest.mark.parametrize("policy", ["streaming:budget=8,sinks=3", "h2o:budget=8,recent=4", "random:budget=8"])
 def test_one_layer_with_slot_positions_is_a_dense_run_on_the_kept_tokens(policy: str) -> None:
-    """With one layer a key depends on its token alone, so renumbered survivors are just a shorter text."""
-    config = deepcopy(CONFIGS["llama"])
-    config.num_hidden_layers, config.num_key_value_heads, config.num_attention_heads = 1, 1, 1
-    torch.manual_seed(3)
-    model = AutoModelForCausalLM.from_config(config).double().eval().requires_grad_(False)
-    ids = some_ids(TOKENS)
+    """With one layer a key depends on its token alone, so renumbered survivors are just a shorter text.
+
+    Known fault 5: the next position does not fit the way the kept keys are numbered.
+    Known fault 6: a dense run on the kept tokens is asked of deep models, where only one layer can give it.
+    """
+    model, ids = one_layer(), some_ids(TOKENS)
     logits, done = run(model, ids, parse_setup({"policy": policy, "positions": "slot"}), 8)
     kept = (done.evicted_at()[0, 0] == TOKENS).nonzero()[:, 0]
     assert len(kept) == 8

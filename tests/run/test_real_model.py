@@ -107,14 +107,18 @@ def test_block_sizes_agree(
     smollm2: Loaded, ids: Tensor, stock: Callable[..., Tensor], words: dict[str, str], block: int
 ) -> None:
     setup = parse_setup(words)
-    expected, lifetimes = run(smollm2, ids, setup, 256)
-    mine, other = run(smollm2, ids, setup, block)
+    few = ids[:112] if block == 1 else ids  # half as long again as the budget, where every token costs a forward
+    expected, lifetimes = run(smollm2, few, setup, 256)
+    mine, other = run(smollm2, few, setup, block)
     assert torch.equal(lifetimes, other)
     assert is_equal(mine, expected, stock, words["policy"])
 
 
 def test_losing_the_sinks_costs_quality_and_keeping_them_repairs_it(smollm2: Loaded, ids: Tensor) -> None:
-    """Random toy models have no sinks; only real weights show it."""
+    """Random toy models have no sinks; only real weights show it.
+
+    Known fault 7: a window that loses the first tokens is tested on toy models, which have no sinks to lose.
+    """
 
     @cache
     def loss(policy: str) -> float:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kvviz.choices.setup import Setup, parse_setup
+from kvviz.choices.setup import Setup
 from kvviz.choices.storage import Widths
 from kvviz.run.trace import Trace
 
@@ -36,7 +36,3 @@ def test_a_trace_cannot_be_written() -> None:
     trace = trace_of([[[2, 2]]])
     with pytest.raises(ValueError, match="read-only"):
         trace.evicted_at[0, 0, 0] = 1
-
-
-def test_the_setup_it_was_made_with_is_named() -> None:
-    assert str(parse_setup({"policy": "window:budget=4"})) == "window:budget=4"

@@ -99,6 +99,7 @@ def test_a_query_that_is_no_whole_number_is_ignored(token: object) -> None:
 
 
 def test_the_strip_sends_the_weights_themselves_and_null_for_what_is_not_there() -> None:
+    """Known fault 138: the strip, the small map and the large one show different numbers or colours."""
     sent = payload(opened(), 3)
     assert sent["weights"][:4] == [1.0, 0.5, None, 0.25]
     assert sent["levels"][0] == 32 and sent["levels"][2] is None and sent["weights"][6] is None

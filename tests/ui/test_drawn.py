@@ -33,6 +33,8 @@ def test_arguments_are_known_by_their_content() -> None:
 def test_what_stands_behind_the_figures_kept_is_not_copied_and_stays_below_a_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Known fault 159: every figure ever drawn stays in memory."""
+
     def figure(values: np.ndarray) -> Drawing:
         return Drawing(go.Figure(), Table(("a",), (values,)), "")
 

@@ -9,10 +9,16 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from kvviz.memory import PRESETS
+from kvviz.memory import PRESETS, preset
+from kvviz.memory.engines import ENGINES
+from kvviz.memory.inverse import weight_bytes
 from kvviz.memory.shape import Shape
+from kvviz.memory.units import GIB
 from kvviz.ui.memory import controls as memory_controls
 from kvviz.ui.memory import panels as memory_runs
+from kvviz.ui.memory import tables as memory_tables
+from kvviz.ui.memory import view as look
+from kvviz.ui.memory.controls import Chosen
 from kvviz.ui.memory.examples import EXAMPLES
 from kvviz.ui.memory.settings import MemorySettings
 from kvviz.ui.shell import runs
@@ -53,30 +59,78 @@ def test_the_headline_has_both_units_and_the_sidebar_s_policy() -> None:
     assert len(charts(at)) == 2 and sum(len(chart.spec) for chart in charts(at)) < 60_000
 
 
+LIMITED = {"policy": "h2o:budget=64", "storage": "int4", "b_policy": "snapkv:budget=64"}
+
+
+def chosen_from(name: str) -> Chosen:
+    """What the controls give for a model of the table, the rest as it is at first."""
+    shape, ordinary = preset(name), MemorySettings()
+    return Chosen(
+        shape=shape,
+        tokens=ordinary.tokens,
+        batch=ordinary.batch,
+        dtype=shape.dtype,
+        room_bytes=ordinary.room * GIB,
+        weights_bytes=weight_bytes(shape),
+        gpus=ordinary.gpus,
+        whole_shape=shape,
+    )
+
+
 @pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_has_its_page(name: str) -> None:
-    at = opened(mem_model=name, policy="h2o:budget=64", storage="int4", b_policy="snapkv:budget=64")
-    assert headline(at).replace("#", "").strip().startswith(name.rpartition("/")[2]) and not at.error
-    assert "19,968 B a token more" in said(at) or name != "zai-org/GLM-5"
+def test_every_preset_has_its_headline_figures_and_tables(name: str) -> None:
+    """By the functions that the page calls; whole pages of three models are opened below.
+
+    Known fault 104: table, page and library hold copies of the models that drift apart.
+    """
+    view, notes = view_from_query({"mem_model": name, **LIMITED})
+    assert view.of(MemorySettings).model == name and not notes
+    chosen = chosen_from(name)
+    found, _ = look.bills(chosen, view)
+    assert look.headline(chosen, found).startswith(f"{name.rpartition('/')[2]} at 131,072 tokens: ")
+    assert look.boxes(chosen, found).alt and look.lines_figure(chosen, found).alt
+    for bill in found:
+        assert sum(row.bytes for row in bill.account.rows) == bill.account.bytes
+        assert all(f"{row.bytes:,}".replace(",", r"\,") in look.latex(row) for row in bill.account.rows)
+    assert look.groups_table(found).count("\n") == len(found[0].account.rows) + 2
+    assert memory_tables.fit_table(chosen, found).count("\n") == 1 + len(found)
+    assert memory_tables.engines_table(chosen).count("\n") == 2 + len(ENGINES)
+    assert memory_tables.storages_table(chosen).count("\n") == 1 + 7
+    assert name in memory_tables.source_words(chosen).replace("\\", "")
 
 
 @pytest.mark.parametrize(
-    ("idea", "sentences"),
+    ("name", "sentence"),
     [
-        (0, ["16.00 MiB (16.78 MB)", "2.00 MiB (2.10 MB)"]),
-        (1, ["512.00 MiB (536.87 MB)"]),
-        (2, ["2.00 GiB (2.15 GB)", "4 sequences"]),
-        (3, ["Mistral-7B-v0.1 at 32,768 tokens: 512.00 MiB"]),
-        (4, ["DeepSeek-V3 at 131,072 tokens: 8.58 GiB (9.21 GB)"]),
-        (5, ["gemma-3-27b at 131,072 tokens: 10.41 GiB (11.17 GB)"]),
+        ("zai-org/GLM-5", "19,968 B a token more"),
+        ("Qwen/Qwen3.5-27B", "GQA: 4 KV heads for 24 query heads"),
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "GQA: 8 KV heads for 40 query heads"),
     ],
 )
-def test_the_worked_examples(idea: int, sentences: list[str]) -> None:
-    at = opened(mem_batch="7", mem_dtype="float32", mem_room="80")
-    next(button for button in at.button if button.label == EXAMPLES[idea].label).click()
-    checked(at)
-    assert all(sentence in headline(at) for sentence in sentences)
-    assert at.number_input(key="mem_room").value == 80  # what an example does not set stays
+def test_pages_of_models_with_layers_of_several_kinds(name: str, sentence: str) -> None:
+    at = opened(mem_model=name, **LIMITED)
+    assert headline(at).replace("#", "").strip().startswith(name.rpartition("/")[2]) and not at.error
+    assert sentence in said(at) and len(charts(at)) == 2
+
+
+EXAMPLE_WORDS = [
+    ["16.00 MiB (16.78 MB)", "2.00 MiB (2.10 MB)"],
+    ["512.00 MiB (536.87 MB)"],
+    ["2.00 GiB (2.15 GB)", "4 sequences"],
+    ["Mistral-7B-v0.1 at 32,768 tokens: 512.00 MiB"],
+    ["DeepSeek-V3 at 131,072 tokens: 8.58 GiB (9.21 GB)"],
+    ["gemma-3-27b at 131,072 tokens: 10.41 GiB (11.17 GB)"],
+]
+
+
+def test_the_worked_examples_whatever_was_set_before() -> None:
+    """One after another in one session, so that each meets what the one before it has left."""
+    at = opened(mem_batch="7", mem_dtype="float32", mem_room="80", mem_gpus="2")
+    for example, sentences in zip(EXAMPLES, EXAMPLE_WORDS, strict=True):
+        next(button for button in at.button if button.label == example.label).click()
+        shown = headline(checked(at))
+        assert all(sentence in shown for sentence in sentences), shown
+        assert at.number_input(key="mem_room").value == 80  # what an example does not set stays
 
 
 def test_four_times_as_much_with_a_head_for_every_query() -> None:
@@ -124,6 +178,7 @@ def test_a_bad_link_falls_back_with_a_sentence() -> None:
 
 
 def test_a_pasted_config_is_counted_and_travels() -> None:
+    """Known fault 166: a file can only be uploaded, which some hosts refuse."""
     at = opened(**FULL)
     at.selectbox(key="mem_model").select(PASTE)
     checked(at)
@@ -147,14 +202,16 @@ HOSTILE: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("config", HOSTILE, ids=range(len(HOSTILE)))
-def test_a_hostile_config_is_one_sentence(config: str) -> None:
+def test_a_hostile_config_is_one_sentence() -> None:
     at = opened(mem_model="gemma-3-1b", **FULL)
     before = numbers(at)
     at.selectbox(key="mem_model").select(PASTE)
-    checked(at).text_area(key="mem_config").input(config)
     checked(at)
-    assert len(at.error) == 1 and "The previous model is shown." in said(at) and numbers(at) == before
+    for config in HOSTILE:
+        at.text_area(key="mem_config").input(config)
+        checked(at)
+        assert len(at.error) == 1 and "The previous model is shown." in said(at), config[:99]
+        assert numbers(at) == before, config[:99]
 
 
 def test_a_model_without_a_cache_of_its_own_has_its_page(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +254,8 @@ def test_the_formula_and_the_tables_are_there() -> None:
     ],
 )
 def test_the_ratio_of_heads_is_said(model: str, words: str) -> None:
-    assert words in said(opened(mem_model=model, **FULL))
+    """Known fault 106: the number of heads in a group is read as the number of KV heads."""
+    assert words in memory_tables.head_words(chosen_from(model))
 
 
 @pytest.mark.real
@@ -210,6 +268,7 @@ def test_the_tensors_equal_the_formula_to_the_byte() -> None:
     tensors, formula = (line.split(" | ") for line in table.splitlines() if line.startswith(("| tensors", "| formula")))
     assert tensors[1:] == formula[1:]
     assert tensors[2] == f"{24 * 2 * 30 * 3 * 64 * 4:,} B |"
+    assert results_are_small(memory_runs.Measured)
 
 
 @pytest.mark.real
@@ -220,7 +279,10 @@ def test_merging_the_heads_of_the_model_costs_more_than_it_saves() -> None:
     assert "Merging 3 KV heads into one makes the cache 3 times smaller" in table
     before, after = (float(line.split("|")[3].split()[0]) for line in table.splitlines() if " nats |" in line)
     assert after > before + 1
+    assert results_are_small(memory_runs.Merged)
 
 
-def test_a_result_is_small() -> None:
-    assert memory_runs.Measured(1, ()).bytes < 10_000 and memory_runs.Merged(1, 3, (1, 1), (0.0, 0.0)).bytes < 10_000
+def results_are_small(kind: type) -> bool:
+    """What is kept of such a run is no larger than it says, so the limit on kept results holds."""
+    found = [result for result in runs.WORKER.results.values() if isinstance(result, kind)]
+    return bool(found) and all(len(repr(result)) <= result.bytes < 10_000 for result in found)

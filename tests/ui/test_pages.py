@@ -17,10 +17,12 @@ from kvviz.policies.pyramidkv import budgets
 from kvviz.ui.shell import runs
 from kvviz.ui.shell.runs import WORKER
 from kvviz.ui.shell.settings import PASTE
+from tests.policies.test_matrix import TELLING
 
 pytestmark = pytest.mark.real
 APP = str(Path(__file__).parent.parent.parent / "app.py")
 PAGES = ("", "pages/1_Attention.py", "pages/4_Cache.py", "pages/2_Sinks.py")
+START, ATTENTION, CACHE, SINKS = PAGES
 TOY = {"text": "toy", "tokens": "12"}
 BAD = {"policy": "windw:budget=4", "tokens": "-3", "layer": "999999", "scale": "pink", "text": "z:broken"}
 SHORT = {"text": "story", "tokens": "40"}
@@ -59,39 +61,51 @@ def numbers(at: AppTest) -> tuple[str, list[str]]:
     return headline(at), [chart.spec for chart in charts(at)]
 
 
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize(
-    "query",
-    [
-        {**TOY, "policy": "window:budget=4"},
-        {**TOY, "policy": "rolling:budget=4", "b_policy": "streaming:budget=8,sinks=4"},
-        {"tokens": "1"},
-        {"text": "unicode", "tokens": "388", "policy": "window:budget=32"},
-        BAD,
-        {**SHORT, "policy": "streaming:budget=4,sinks=9"},
-        {**SHORT, "b_policy": "random:budget=0", "layer": "400", "head": "400", "query": "5000"},
-        {**SHORT, "policy": "window:budget=999999", "prompt_tokens": "90"},
-        {**SHORT, "model": "no-such-model", "dtype": "bfloat16"},
-    ],
-    ids=["toy", "rolling", "one-token", "unicode", "bad", "contradiction", "far-away", "huge-budget", "model"],
-)
-def test_every_page_shows_figures_whatever_the_link(page: str, query: dict[str, str]) -> None:
-    at = opened(page, **query)
+LINKS = {
+    "toy": {**TOY, "policy": "window:budget=4"},
+    "rolling": {**TOY, "policy": "rolling:budget=4", "b_policy": "streaming:budget=8,sinks=4"},
+    "one-token": {"tokens": "1"},
+    "unicode": {"text": "unicode", "tokens": "388", "policy": "window:budget=32"},
+    "bad": BAD,
+    "contradiction": {**SHORT, "policy": "streaming:budget=4,sinks=9"},
+    "far-away": {**SHORT, "b_policy": "random:budget=0", "layer": "400", "head": "400", "query": "5000"},
+    "huge-budget": {**SHORT, "policy": "window:budget=999999", "prompt_tokens": "90"},
+    "model": {**SHORT, "model": "no-such-model", "dtype": "bfloat16"},
+}
+# every link on the page with the most figures; what a page does with too little or too much is its own
+WHERE = [(CACHE, name) for name in LINKS]
+WHERE += [(page, name) for page in PAGES if page != CACHE for name in ("one-token", "far-away")]
+
+
+@pytest.mark.parametrize(("page", "name"), WHERE)
+def test_a_page_shows_figures_whatever_the_link(page: str, name: str) -> None:
+    """Known fault 149: an unknown model ends in a traceback or in endless waiting."""
+    at = opened(page, **LINKS[name])
     assert headline(at) and len(charts(at)) >= 1
-    for bad in BAD.values() if query == BAD and not page else ():  # elsewhere the extra run has taken the notes away
-        assert bad.partition(":")[0] in said(at) or "The text in this link is damaged" in said(at)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_weighs_less_than_five_megabytes(page: str) -> None:
-    for tokens in ("512", "1024"):
-        at = opened(page, text="language-reference", tokens=tokens)
-        components = [len(part.proto.json) for part in at.get("bidi_component")]
-        assert sum(len(chart.spec) for chart in charts(at)) + sum(components) < 5e6
+def test_a_bad_link_is_answered_word_by_word() -> None:
+    at = opened(START, **BAD)  # elsewhere the run after the change of page has taken the notes away
+    assert headline(at) and len(charts(at)) >= 1
+    for word in ("windw", "tokens='-3'", "layer='999999'", "pink", "The text in this link is damaged"):
+        assert word in said(at)
+
+
+# up to 512 tokens nothing is pooled; the maps and lifetimes of 1024 are. The maps of Sinks are of 16 tokens anyway.
+@pytest.mark.parametrize(
+    ("page", "tokens"), [(START, 512), (ATTENTION, 512), (CACHE, 512), (SINKS, 256), (ATTENTION, 1024), (CACHE, 1024)]
+)
+def test_a_page_weighs_less_than_five_megabytes(page: str, tokens: int) -> None:
+    """Known fault 167: figures are so large that the connection breaks."""
+    at = opened(page, text="language-reference", tokens=str(tokens))
+    components = [len(part.proto.json) for part in at.get("bidi_component")]
+    assert len(charts(at)) >= 1
+    assert sum(len(chart.spec) for chart in charts(at)) + sum(components) < 5e6
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_repeated_setting_computes_nothing(page: str) -> None:
+    """Known fault 163: every rerun computes everything again."""
     at = opened(page, **SHORT, policy="window:budget=9")
     before = WORKER.computed
     again, other = checked(at), opened(page, **SHORT, policy="window:budget=9")
@@ -100,18 +114,19 @@ def test_a_repeated_setting_computes_nothing(page: str) -> None:
 
 
 def test_pages_share_the_runs_of_one_setting() -> None:
-    opened(PAGES[0], **SHORT, policy="window:budget=11")
+    opened(START, **SHORT, policy="window:budget=11")
     before = WORKER.computed
-    for page in PAGES[1:3]:
+    for page in (ATTENTION, CACHE):
         opened(page, **SHORT, policy="window:budget=11")
     assert WORKER.computed == before
-    opened(PAGES[3], **SHORT, policy="window:budget=11")
+    opened(SINKS, **SHORT, policy="window:budget=11")
     assert WORKER.computed <= before + 2  # what the Sinks page asks for besides: its board and its sentences
 
 
 def test_two_sessions_keep_their_own_settings_and_results() -> None:
-    one = opened(PAGES[2], **SHORT, policy="window:budget=6")
-    two = opened(PAGES[2], **SHORT, policy="streaming:budget=10,sinks=3")
+    """Known fault 162: what one user sets shows up at another's."""
+    one = opened(CACHE, **SHORT, policy="window:budget=6")
+    two = opened(CACHE, **SHORT, policy="streaming:budget=10,sinks=3")
     first, second = numbers(one), numbers(two)
     assert "holds 6 of 40 tokens: the 6 latest" in first[0]
     assert "holds 10 of 40 tokens: 3 sinks and the 7 latest" in second[0]
@@ -119,7 +134,8 @@ def test_two_sessions_keep_their_own_settings_and_results() -> None:
 
 
 def test_nothing_large_stays_in_the_session() -> None:
-    at = opened(PAGES[1], text="story", tokens="256")
+    """Known fault 160: results stay in sessions whose tab was closed long ago."""
+    at = opened(ATTENTION, text="story", tokens="256")
     stored = at.session_state._state
     values = [stored[key] for key in stored.filtered_state]
     assert sum(len(repr(value)) for value in values) < 40_000  # the text itself is 2 kB
@@ -127,28 +143,28 @@ def test_nothing_large_stays_in_the_session() -> None:
 
 
 def test_the_toy_shows_the_papers_examples() -> None:
-    cache = opened(PAGES[2], **TOY, policy="window:budget=4")
+    cache = opened(CACHE, **TOY, policy="window:budget=4")
     table = next(text.value for text in cache.markdown if text.value.startswith("| token read"))
     assert "| 8 | [4, 5, 6, 7] → [5, 6, 7, 8] | 4 |" in table
     assert "| 9 | [5, 6, 7, 8] → [6, 7, 8, 9] | 5 |" in table
     assert any("counted from 1, as the papers do" in text.value for text in cache.markdown)
 
-    sinks = opened(PAGES[2], **TOY, policy="streaming:budget=8,sinks=4")
+    sinks = opened(CACHE, **TOY, policy="streaming:budget=8,sinks=4")
     table = next(text.value for text in sinks.markdown if text.value.startswith("| token read"))
     assert "→ [1, 2, 3, 4, 9, 10, 11, 12] | 8 |" in table
 
-    ring = opened(PAGES[2], **TOY, policy="rolling:budget=4")
+    ring = opened(CACHE, **TOY, policy="rolling:budget=4")
     table = next(text.value for text in ring.markdown if text.value.startswith("| token read"))
     assert "slot = token mod 4" in table and "| [4, 5, 6, 7] → [5, 6, 7, 8] | 4 | 0 |" in table
 
-    attention = opened(PAGES[1], **TOY, policy="window:budget=4")
+    attention = opened(ATTENTION, **TOY, policy="window:budget=4")
     words = attention.code[0].value
     for line in ("query  8 sees 5–8", "query  9 sees 6–9", "query 10 sees 7–10"):
         assert line in words
 
 
 def test_an_empty_paste_keeps_the_last_picture_and_says_what_to_do() -> None:
-    at = opened(PAGES[2], **SHORT)
+    at = opened(CACHE, **SHORT)
     before = numbers(at)
     at.selectbox(key="s.text").select(PASTE)
     checked(at)
@@ -158,7 +174,7 @@ def test_an_empty_paste_keeps_the_last_picture_and_says_what_to_do() -> None:
 
 def test_a_pasted_text_travels_in_the_link_and_outlives_a_preset() -> None:
     hostile = 'one </s> <script>alert("x")</script> 刚 😀 \x07 $x$ | *two*'
-    at = opened(PAGES[2], **SHORT)
+    at = opened(CACHE, **SHORT)
     at.selectbox(key="s.text").select(PASTE)
     checked(at).text_area(key="s.paste").input(hostile)
     pasted = numbers(checked(at))
@@ -169,28 +185,28 @@ def test_a_pasted_text_travels_in_the_link_and_outlives_a_preset() -> None:
     assert numbers(checked(at)) == pasted
     word = link["text"][0] if isinstance(link["text"], list) else link["text"]
     assert word.startswith("z:")
-    assert numbers(opened(PAGES[2], text=word, tokens="40")) == pasted
+    assert numbers(opened(CACHE, text=word, tokens="40")) == pasted
 
 
 def test_a_long_text_is_asked_for_where_it_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = Random(0)
     long = " ".join(str(draw.randrange(10**9)) for _ in range(2000))
-    at = opened(PAGES[2], **SHORT)
+    at = opened(CACHE, **SHORT)
     at.selectbox(key="s.text").select(PASTE)
     checked(at).text_area(key="s.paste").input(long)
     shown = numbers(checked(at))
     word = Text(long).spell()
     assert word.startswith("sha256:")
-    assert numbers(opened(PAGES[2], text=word, tokens="40")) == shown  # this server knows it
+    assert numbers(opened(CACHE, text=word, tokens="40")) == shown  # this server knows it
     monkeypatch.setattr(runs, "known_texts", {})
-    asked = opened(PAGES[2], text=word, tokens="40")
+    asked = opened(CACHE, text=word, tokens="40")
     assert "paste or upload that text" in said(asked)
     asked.text_area(key="s.paste").input(long)
     assert numbers(checked(asked)) == shown
 
 
 def test_a_new_policy_keeps_the_budget() -> None:
-    at = opened(PAGES[2], **SHORT, policy="window:budget=7")
+    at = opened(CACHE, **SHORT, policy="window:budget=7")
     for name in ("rolling", "random", "streaming"):
         at.selectbox(key="a.policy").select(name)
         assert "holds 7 of 40" in headline(checked(at))
@@ -204,7 +220,7 @@ def test_a_new_policy_keeps_the_budget() -> None:
     ],
 )
 def test_a_bad_upload_is_one_sentence(data: bytes, sentence: str) -> None:
-    at = opened(PAGES[2], **SHORT)
+    at = opened(CACHE, **SHORT)
     before = numbers(at)
     at.selectbox(key="s.text").select("upload")
     checked(at).file_uploader(key="upload").upload("notes.txt", data, "text/plain")
@@ -212,20 +228,24 @@ def test_a_bad_upload_is_one_sentence(data: bytes, sentence: str) -> None:
     assert sentence in said(at) and numbers(at) == before
 
 
-@pytest.mark.parametrize("field", ["a.policy.budget", "s.tokens", "s.prompt", "layer", "s.seed"])
-def test_a_fraction_in_a_number_field_is_refused_in_a_sentence(field: str) -> None:
-    at = opened(PAGES[2], **SHORT, policy="window:budget=7", b_policy="random:budget=7", prompt_tokens="20")
-    before = numbers(at)
-    at.number_input(key=field).set_value(5.7)
-    checked(at)
-    assert "=5.7 must be a whole number from " in said(at) and numbers(at) == before
-    at.number_input(key=field).set_value(6)
-    checked(at)
-    assert "must be a whole number" not in said(at) and numbers(at) != before
+def test_a_fraction_in_a_number_field_is_refused_in_a_sentence() -> None:
+    at = opened(CACHE, **SHORT, policy="window:budget=7", b_policy="random:budget=7", prompt_tokens="20")
+    for field in ("a.policy.budget", "s.prompt", "layer", "s.seed", "s.tokens"):
+        before = numbers(at)
+        at.number_input(key=field).set_value(5.7)
+        checked(at)
+        assert "=5.7 must be a whole number from " in said(at) and numbers(at) == before, field
+        at.number_input(key=field).set_value(6)
+        checked(at)
+        assert "must be a whole number" not in said(at) and numbers(at) != before, field
 
 
-@pytest.mark.parametrize("name", list(POLICIES))
-@pytest.mark.parametrize("page", PAGES)
+# all on one page, the telling ones on the others
+CHOSEN = [(CACHE, name) for name in POLICIES]
+CHOSEN += [(page, name) for page in PAGES if page != CACHE for name in TELLING]
+
+
+@pytest.mark.parametrize(("page", "name"), CHOSEN)
 def test_every_policy_can_be_chosen_as_a_and_as_b(page: str, name: str) -> None:
     small = {"budget": 9, "sinks": 2, "recent": 3, "observe": 4, "kernel": 3}
     policy = POLICIES[name](**{f.name: small[f.name] for f in fields(POLICIES[name]) if f.name in small})
@@ -236,7 +256,7 @@ def test_every_policy_can_be_chosen_as_a_and_as_b(page: str, name: str) -> None:
 
 def test_the_cache_page_counts_all_layers_at_the_end() -> None:
     """Of a prompt of 20 tokens each layer keeps its own budget; the 20 tokens after it are added."""
-    at = opened("pages/4_Cache.py", policy="pyramidkv:budget=8,observe=4", **SHORT)
+    at = opened(CACHE, policy="pyramidkv:budget=8,observe=4", **SHORT)
     shares = budgets(8, 4, 20, 30, 20)
     said_of_a = f"Under A a KV head holds {shares[-1] + 20} to {shares[0] + 20} entries, depending on the layer"
     assert any(said_of_a in text.value for text in at.markdown)

@@ -44,10 +44,9 @@ def test_layer_5_under_window_32() -> None:
     "query",
     [
         {"tokens": "1"},
-        {"text": "unicode", "tokens": "60", "policy": "streaming:budget=8,sinks=2", "positions": "slot"},
         BAD | {"tokens": "30"},
-        {**SHORT, "policy": "h2o:budget=8,recent=4", "layer": "3"},
-        {**SHORT, "policy": "snapkv:budget=8,observe=4", "layer": "3", "query": "5000"},
+        {**SHORT, "policy": "streaming:budget=8,sinks=2", "positions": "slot", "layer": "3"},
+        {**SHORT, "policy": "h2o:budget=8,recent=4", "layer": "3", "query": "5000"},
         {**SHORT, "policy": "recompute:budget=8", "layer": "2"},
         {**SHORT, "policy": "full", "pattern": "layered:window=4,full_every=3", "layer": "400"},
         {
@@ -59,7 +58,7 @@ def test_layer_5_under_window_32() -> None:
         },
         {**SHORT, "policy": "window:budget=4", "storage": "int4", "layer": "2", "reach_from": "0"},
     ],
-    ids=["one", "slot", "bad", "h2o", "snapkv", "recompute", "hybrid", "dilated", "storage"],
+    ids=["one", "bad", "slot", "h2o", "recompute", "hybrid", "dilated", "storage"],
 )
 def test_it_shows_figures_whatever_the_link(query: dict[str, str]) -> None:
     at = opened(PAGE, **query)
