@@ -67,7 +67,7 @@ page.try_this()
 if found := waiting.extra(*board_view.board_job(page.view, a, sinks), board_slot):
     with board_place:
         st.markdown(board_view.board_words(found.value, look.model_title(page.view), sinks))
-        show(board_view.board_figure(found.value), "board")
+        show(board_view.board_figure(found.value), "sink-ablation")
 if found := waiting.extra(*look.sentences_job(page.view), sentences_slot):
     with sentences_place:
         maps, count = found.value

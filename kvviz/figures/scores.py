@@ -22,6 +22,7 @@ def score_bars(
     labels: Sequence[str],
     *,
     y_title: str,
+    x_title: str = TOKEN_TITLE,
     side: theme.Side = "a",
     is_log: bool = False,
     title: str = "",
@@ -41,7 +42,7 @@ def score_bars(
         showlegend=False,
     )
     fig = go.Figure([bars, swatch("in the cache", theme.ACCENT[side]), swatch("evicted", theme.GONE)])
-    fig.update_xaxes(token_axis(len(labels), TOKEN_TITLE), tickangle=-90)
+    fig.update_xaxes(token_axis(len(labels), x_title), tickangle=-90)
     fig.update_yaxes(bare(), title_text=y_title, rangemode="tozero", type="log" if is_log else "linear")
     best = labels[int(np.nanargmax(scores))] if np.isfinite(scores).any() else "none"
     alt = (

@@ -21,8 +21,8 @@ def outcomes(*losses: float) -> list[Outcome]:
 
 def test_the_board_states_what_was_seen() -> None:
     said = board_words(outcomes(3.0, 4.0, 3.2, 3.25, 3.01, 3.5), "Model", 4)
-    assert "a window of 64 costs +1 nats" in said and "costs +0.2" in said
-    assert "repairs 75% of the damage, so it is mostly their position" in said and "-0.5 with the window" in said
+    assert "a window of 64 changes the loss per token by +1 nats" in said and "budget, by +0.2 nats" in said
+    assert "repairs 75% of the damage, so it is mostly their position" in said and "-0.5 nats with the window" in said
     assert "not only their position" in board_words(outcomes(3.0, 4.0, 3.2, 3.9, 3, 4), "Model", 4)
     assert "hardly matters here (+0.010 nats)" in board_words(outcomes(3.0, 3.01, 3, 3, 3, 3), "Model", 4)
 

@@ -88,12 +88,11 @@ class Page:
     def try_this(self) -> None:
         """The page's examples as buttons that set the experiment."""
         st.subheader("Try this", anchor=False)
-        columns = st.columns(min(len(self.examples), 3))
-        for place, one in enumerate(self.examples):
-            with columns[place % len(columns)]:
+        for first in range(0, len(self.examples), 3):  # each row apart, or a phone would mix their order
+            for column, one in zip(st.columns(3), self.examples[first : first + 3], strict=False):
                 press: dict[str, Any] = {"on_click": change_view, "args": (self.view, one.change)}
-                st.button(one.label, key=f"try.{place}", width="stretch", **press)
-                st.caption(one.watch)
+                column.button(one.label, key=f"try.{self.examples.index(one)}", width="stretch", **press)
+                column.caption(one.watch)
 
 
 def open_page(name: str, question: str, intro: str = "") -> Page:
