@@ -107,7 +107,7 @@ def heads_words(row: Row) -> str:
     return "1 head" if row.kv_heads == 1 else f"{row.kv_heads} heads"
 
 
-def short(title: str, most: int = 27) -> str:
+def short(title: str, most: int = 28) -> str:
     """A title that fits above its box."""
     return title if len(title) <= most else title[: most - 1] + "…"
 

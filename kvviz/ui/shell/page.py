@@ -7,8 +7,6 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,6 +15,7 @@ import streamlit as st
 from kvviz.choices.experiment import Experiment
 from kvviz.choices.setup import SETUP_PARSERS
 from kvviz.figures import Drawing
+from kvviz.text.prose import prose
 from kvviz.ui.shell import runs, waiting
 from kvviz.ui.shell.address import take_url, write_url
 from kvviz.ui.shell.chart import chart, download
@@ -27,7 +26,6 @@ from kvviz.ui.shell.sidebar import Sidebar
 from kvviz.ui.shell.state import View, adopt, view_from_query
 from kvviz.ui.shell.words import plain
 
-PROSE = Path(__file__).parents[2] / "text" / "en"
 APPEAR_SECONDS = 1.5  # what a browser takes for the settings of its first page
 SETTINGS_SENT = threading.Event()
 PAINT_SECONDS = 0.2  # with 0.1 the rest arrives before the browser has begun
@@ -166,12 +164,6 @@ def show(drawing: Drawing, key: str) -> None:
     """A figure with its alt text, and its data to download."""
     chart(drawing, key)
     download(drawing.table, key)
-
-
-@cache
-def prose(name: str) -> str:
-    """A lesson from ``kvviz/text/en``."""
-    return (PROSE / f"{name}.md").read_text(encoding="utf-8")
 
 
 def warm() -> None:
