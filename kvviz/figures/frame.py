@@ -69,8 +69,8 @@ def lay_out(
 
 def wrapped(title: str) -> list[str]:
     """Lines of at most ``TITLE_WIDTH`` characters; a title that is too long is first broken at its last ``·``."""
-    parts = [title] if len(title) <= TITLE_WIDTH else title.rpartition(" · ")[::2]
-    return [line for part in parts for line in textwrap.wrap(part, TITLE_WIDTH)]
+    first, dot, rest = title.rpartition(" · ") if len(title) > TITLE_WIDTH else ("", "", title)
+    return [line for part in (first + dot, rest) for line in textwrap.wrap(part, TITLE_WIDTH)]
 
 
 def coming(height: int = 420) -> Drawing:
