@@ -2,9 +2,10 @@
 
 import streamlit as st
 
+from kvviz.text.prose import prose
 from kvviz.ui.cache import view as cache_view
 from kvviz.ui.pages import open_page
-from kvviz.ui.shell.page import prose, show
+from kvviz.ui.shell.page import show
 from kvviz.ui.shell.words import side_words
 from kvviz.ui.start import view as start_view
 

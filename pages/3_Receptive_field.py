@@ -37,7 +37,9 @@ if pair:
         title = f"How the input reaches token {token}: layer by layer under A"
         cone, levels = seen.cone[0], seen.found.levels[0]
         show(drawn(cone_map, levels, cone, a.labels[: query + 1], path=path, title=title), "cone")
-    st.markdown(plain(look.path_words(a, seen, path)) + (f" {COUNTS_FROM_ONE}" if a.count_from else ""))
+    st.markdown(
+        plain(look.path_words(a, seen, path)) + (f" Positions are {COUNTS_FROM_ONE[1:-1]}." if a.count_from else "")
+    )
     st.markdown(plain(bound_words(a.trace.setup, seen, depth)) + " " + plain(look.full_words(seen)))
     left, right = st.columns(2)
     with left:

@@ -170,5 +170,5 @@ def visibility(
 def small(fig: go.Figure) -> go.Figure:
     """A map for a row of several: low, with few ticks and short titles."""
     fig.update_layout(height=SMALL_HEIGHT + (40 if len(fig.data) > 1 else 0))
-    fig.update_xaxes(tickmode="auto", nticks=6, title_text="key", tickangle=0)
-    return fig.update_yaxes(tickmode="auto", nticks=6, title_text="query")
+    fig.update_xaxes(tickmode="auto", nticks=6, title_text="key (position)", tickangle=0)
+    return fig.update_yaxes(tickmode="auto", nticks=6, title_text="query (position)")

@@ -13,6 +13,7 @@ from kvviz.figures import theme
 from kvviz.figures.drawing import Drawing, Table
 from kvviz.figures.frame import LEGEND_ROW, bare, lay_out, legend_above
 from kvviz.figures.memory import note
+from kvviz.figures.series import legend_words
 from kvviz.text.signs import escape
 
 LINE_HEIGHT = 420  # pixels
@@ -46,26 +47,26 @@ def bytes_against_context(
     named = [line for line in lines if line.side or line.is_whole]
     ticks = {"tickvals": [4**power * 1024 for power in range(6)], "ticktext": [f"{4**power:,} K" for power in range(6)]}
     axis = bare() | ticks | {"type": "log", "title": "tokens of context (1 K = 1,024)"}
-    grid = {"showgrid": True, "gridcolor": theme.GRID}
     layout = {
         "xaxis": axis | {"range": [np.log10(contexts[0]), np.log10(contexts[-1]) + 0.95]},
-        "yaxis": bare() | grid | {"type": "log", "title": "cache (GiB)", "tickformat": "~g", "dtick": 1},
-        "shapes": [*(capacity_rule(size) for size, _ in capacities), here_rule(here)],
+        "yaxis": bare() | {"type": "log", "title": "cache (GiB)", "tickformat": "~g", "dtick": 1},
+        "shapes": [*(capacity_rule(size, contexts) for size, _ in capacities), here_rule(here)],
         "annotations": [*(capacity_name(*one) for one in capacities), *name_ends(contexts[-1], lines)],
         **legend_above(len(named)),
     }
     fig = go.Figure([drawn_line(contexts, line) for line in lines], layout)
     told = "; ".join(f"{line.name} {line.bytes[-1] / GIB:.4g} GiB" for line in lines)
     alt = f"{title or 'Bytes against context'}; at {contexts[-1]:,} tokens: {told}."
-    above = 10 + LEGEND_ROW * len(named)
+    more_lines = sum(legend_words(line.name).count("<br>") for line in named)
+    above = 10 + LEGEND_ROW * len(named) + 16 * more_lines
     lay_out(fig, kind="bytes against context", alt=alt, height=LINE_HEIGHT, title=title, above=above)
     header = ("tokens", *(f"{line.name} (bytes)" for line in lines))
     return Drawing(fig, Table(header, (contexts, *(line.bytes for line in lines))), alt)
 
 
-def capacity_rule(size: int) -> dict[str, Any]:
-    """A dotted line across at the memory of a GPU."""
-    ends = {"x0": 0, "x1": 1, "xref": "x domain", "y0": size / GIB, "y1": size / GIB}
+def capacity_rule(size: int, contexts: Sequence[int]) -> dict[str, Any]:
+    """A dotted line at the memory of a GPU; it ends with the lines, before the names of the models."""
+    ends = {"x0": contexts[0], "x1": contexts[-1], "y0": size / GIB, "y1": size / GIB}
     return {"type": "line", "line": {"color": theme.RULE, "width": 1, "dash": "dot"}, **ends}
 
 
@@ -82,11 +83,11 @@ def here_rule(tokens: int) -> dict[str, Any]:
 
 def name_ends(last: int, lines: Sequence[Line]) -> list[dict[str, Any]]:
     """The other models' names at the right ends of their lines, moved apart where they would meet."""
-    notes, lowest = [], -np.inf
-    for line in sorted(lines, key=lambda line: line.bytes[-1]):
+    notes, highest = [], np.inf
+    for line in sorted(lines, key=lambda line: -line.bytes[-1]):
         if line.side is None and not line.is_whole:
-            lowest = max(np.log10(max(line.bytes[-1], 1) / GIB), lowest + APART)
-            notes.append(note(line.name, np.log10(last), lowest, 11, "left") | {"xshift": 4})
+            highest = min(np.log10(max(line.bytes[-1], 1) / GIB), highest - APART)
+            notes.append(note(line.name, np.log10(last), highest, 11, "left") | {"xshift": 4})
     return notes
 
 
@@ -99,7 +100,7 @@ def drawn_line(contexts: Sequence[int], line: Line) -> go.Scatter:
     return go.Scatter(
         x=np.asarray(contexts, dtype=np.float64),
         y=np.asarray([count / GIB if count else np.nan for count in line.bytes]),
-        name=escape(line.name),
+        name=legend_words(line.name),
         mode="lines",
         line=look,
         showlegend=line.side is not None or line.is_whole,

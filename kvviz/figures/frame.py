@@ -47,7 +47,7 @@ def lay_out(
     if bar_title:
         above = BAR_HEIGHT
         name_bar(fig, bar_title)
-    title_lines, notice_lines = textwrap.wrap(title, TITLE_WIDTH), textwrap.wrap(notice, TITLE_WIDTH + 8)
+    title_lines, notice_lines = wrapped(title), textwrap.wrap(notice, TITLE_WIDTH + 8)
     top = 8 + 20 * len(title_lines) + 17 * len(notice_lines)
     heading: dict[str, Any] = {"text": joined(title_lines), "yref": "container", "y": 1, "yanchor": "top"}
     pad = 4 if len(title_lines) < 2 else 23  # plotly draws a title of several lines one line too high
@@ -65,6 +65,12 @@ def lay_out(
         dragmode="zoom",
     )
     return fig
+
+
+def wrapped(title: str) -> list[str]:
+    """Lines of at most ``TITLE_WIDTH`` characters; a title that is too long is first broken at its last ``·``."""
+    first, dot, rest = title.rpartition(" · ") if len(title) > TITLE_WIDTH else ("", "", title)
+    return [line for part in (first + dot, rest) for line in textwrap.wrap(part, TITLE_WIDTH)]
 
 
 def coming(height: int = 420) -> Drawing:

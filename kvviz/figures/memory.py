@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import plotly.graph_objects as go
 
@@ -19,7 +19,11 @@ CELL_WIDTH, CELL_HEIGHT = 1.75, 1.18  # in units of the longest side
 HIGH, DEEP = 0.52, 0.36  # how long the sides of most heads and of the widest number are drawn
 THIN = 0.012  # a side is drawn at least so long, or nothing would be seen of it
 SLANT = (0.72, 0.55)  # how a step into depth is drawn
-SHADES = ("#2f74c8", "#7fb0ea", "#1f4f8d")  # front, top, side: A's accent, lighter and darker
+SHADES: Final[dict[theme.Side | None, tuple[str, str, str]]] = {  # front, top, side: an accent, lighter and darker
+    None: ("#7f8894", "#b3bac4", "#565e69"),
+    "a": (theme.ACCENT["a"], "#7fb0ea", "#1f4f8d"),
+    "b": (theme.ACCENT["b"], "#f0a366", "#984706"),
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Box:
     depth: float  # bytes that one token holds in one head
     words: tuple[str, str, str]  # along tokens, heads and depth
     below: str  # layers and bytes
+    side: theme.Side | None = None  # whose colour; grey for the model itself
 
 
 def memory_boxes(boxes: Sequence[Box], *, title: str = "") -> Drawing:
@@ -39,8 +44,10 @@ def memory_boxes(boxes: Sequence[Box], *, title: str = "") -> Drawing:
     scale = [max(getattr(box, name) for box in boxes) for name in ("tokens", "heads", "depth")]
     cells = [((place % COLUMNS) * CELL_WIDTH, -(place // COLUMNS) * CELL_HEIGHT) for place in range(len(boxes))]
     traces = [outline(boxes[0], cells[1:], scale)]
-    traces += [faces(boxes, cells, scale, face, colour) for face, colour in enumerate(SHADES)]
-    named = zip(boxes, cells, strict=True)
+    named = list(zip(boxes, cells, strict=True))
+    for side in dict.fromkeys(box.side for box in boxes):
+        own = [one for one in named if one[0].side == side]
+        traces += [faces(own, scale, face, colour) for face, colour in enumerate(SHADES[side])]
     rows = -(-len(boxes) // COLUMNS)
     hidden = {"visible": False, "fixedrange": True}
     layout = {
@@ -88,9 +95,10 @@ def path(shapes: Sequence[tuple[tuple[float, float], list[tuple[float, float]]]]
 
 
 def faces(
-    boxes: Sequence[Box], cells: Sequence[tuple[float, float]], scale: Sequence[float], face: int, colour: str
+    boxes: Sequence[tuple[Box, tuple[float, float]]], scale: Sequence[float], face: int, colour: str
 ) -> go.Scatter:
-    shapes = [(cell, corners(sides(box, scale), face)) for box, cell in zip(boxes, cells, strict=True)]
+    """One face of all boxes of a colour, each at its cell."""
+    shapes = [(cell, corners(sides(box, scale), face)) for box, cell in boxes]
     look = {"mode": "lines", "line": {"color": colour, "width": 1}, "fill": "toself", "fillcolor": colour}
     return go.Scatter({**path(shapes), **look, "hoverinfo": "skip"})
 

@@ -63,8 +63,8 @@ def agreement_grid(shares: NDArray[np.floating], *, group: int = 1, title: str =
     fig.update_xaxes(index_axis("head", round_step(heads / 16), [-0.5, heads - 0.5]))
     fig.update_yaxes(index_axis("head", round_step(heads / 16), [heads - 0.5, -0.5]))
     for edge in range(group, heads, group):
-        fig.add_hline(y=edge - 0.5, line={"color": "#ffffff", "width": 2})
-        fig.add_vline(x=edge - 0.5, line={"color": "#ffffff", "width": 2})
+        fig.add_hline(y=edge - 0.5, line={"color": "#ffffff", "width": 4})
+        fig.add_vline(x=edge - 0.5, line={"color": "#ffffff", "width": 4})
     alt = agreement_alt(z, title or "Heads")
     lay_out(
         fig, kind=f"agreement {heads}", alt=alt, height=300, title=title, bar_title="strongest keys in common (share)"

@@ -172,9 +172,10 @@ def cells(z: NDArray[np.float32], columns: Sequence[str], rows: Sequence[str]) -
 
 
 def frame_row(fig: go.Figure, row: int) -> None:
-    """A thin frame round one row of the map."""
-    edge = {"color": theme.ACCENT["b"], "width": 2}
-    fig.add_shape(type="rect", x0=0, x1=1, xref="x domain", y0=row - 0.5, y1=row + 0.5, line=edge)
+    """A thin frame round one row of the map, white within black as the path is; a side's colour would name a side."""
+    box = {"type": "rect", "x0": 0, "x1": 1, "xref": "x domain", "y0": row - 0.5, "y1": row + 0.5}
+    for colour, width in (("#1a1a1a", 4), ("#ffffff", 2)):
+        fig.add_shape({**box, "line": {"color": colour, "width": width}})
 
 
 def add_path(fig: go.Figure, path: Sequence[int], rows: Sequence[str], factor: int) -> None:

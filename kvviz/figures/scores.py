@@ -14,6 +14,7 @@ from kvviz.figures.frame import TOKEN_TITLE, bare, lay_out, legend_above, short,
 from kvviz.text.counting import plural
 
 HEIGHT = 280
+LOG_TICKS = [digit * 10.0**power for power in range(-4, 5) for digit in (1, 3)]  # plotly names digits alone
 
 
 def score_bars(
@@ -22,6 +23,7 @@ def score_bars(
     labels: Sequence[str],
     *,
     y_title: str,
+    x_title: str = TOKEN_TITLE,
     side: theme.Side = "a",
     is_log: bool = False,
     title: str = "",
@@ -41,8 +43,10 @@ def score_bars(
         showlegend=False,
     )
     fig = go.Figure([bars, swatch("in the cache", theme.ACCENT[side]), swatch("evicted", theme.GONE)])
-    fig.update_xaxes(token_axis(len(labels), TOKEN_TITLE), tickangle=-90)
+    fig.update_xaxes(token_axis(len(labels), x_title), tickangle=-90)
     fig.update_yaxes(bare(), title_text=y_title, rangemode="tozero", type="log" if is_log else "linear")
+    if is_log:
+        fig.update_yaxes(tickvals=LOG_TICKS, ticktext=[f"{value:g}" for value in LOG_TICKS])
     best = labels[int(np.nanargmax(scores))] if np.isfinite(scores).any() else "none"
     alt = (
         f"{title or y_title}: {int(np.sum(held))} of {plural(len(scores), 'token')} still in the cache at the end; the "

@@ -130,11 +130,16 @@ def line(
     return go.Scatter(
         x=np.arange(len(values)) + count_from,
         y=values,
-        name="<br>".join(map(escape, textwrap.wrap(label, LEGEND_WIDTH))),
+        name=legend_words(label),
         mode="lines" if len(values) > 1 else "markers",
         line={"color": theme.ACCENT[side], "width": 2.5, "dash": theme.DASH[side], "shape": shape},
         hovertemplate=hover + "<extra></extra>",
     )
+
+
+def legend_words(label: str) -> str:
+    """The label of a line, escaped, in as many lines as it needs."""
+    return "<br>".join(map(escape, textwrap.wrap(label, LEGEND_WIDTH)))
 
 
 def mark_prompt(fig: go.Figure, step: float) -> None:

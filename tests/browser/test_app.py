@@ -101,9 +101,9 @@ def test_the_toy_shows_the_sources_example_step_by_step(server: str, open_page: 
         slider.press("ArrowRight")
     expect(player).to_contain_text("Step 7 · cache [4, 5, 6, 7]")
     slider.press("ArrowRight")
-    expect(player).to_contain_text("Step 8 · cache [5, 6, 7, 8] · entered 8 · left 4")
+    expect(player).to_contain_text("Step 8 · cache [5, 6, 7, 8] · entered 8 · evicted 4")
     slider.press("ArrowRight")
-    expect(player).to_contain_text("Step 9 · cache [6, 7, 8, 9] · entered 9 · left 5")
+    expect(player).to_contain_text("Step 9 · cache [6, 7, 8, 9] · entered 9 · evicted 5")
 
 
 def test_choosing_a_head_in_the_overview_changes_the_map(server: str, open_page: Open) -> None:

@@ -120,7 +120,7 @@ def test_the_step_survives_a_rerun_and_new_data(page: Any) -> None:
 
 def test_a_ring_overwrites_the_slot_of_number_mod_budget(page: Any) -> None:
     ring = page.locator("section[aria-label='step player']").nth(1)
-    assert ring.locator(".kv-headline").inner_text() == "Step 8 · cache [5, 6, 7, 8] · entered 8 · left 4"
+    assert ring.locator(".kv-headline").inner_text() == "Step 8 · cache [5, 6, 7, 8] · entered 8 · evicted 4"
     assert ring.locator(".kv-slots .kv-number").all_text_contents() == [
         *("slot 0: 8", "slot 1: 5", "slot 2: 6", "slot 3: 7")
     ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from kvviz.figures.memory import COLUMNS, THIN, Box, memory_boxes, sides
+from kvviz.figures.theme import ACCENT
 
 WORDS = ("4 tokens", "2 heads", "512 B")
 BOXES = [
@@ -32,6 +34,12 @@ def test_boxes_are_drawn_as_few_traces_with_words_and_alt_text() -> None:
     assert "fewer: × 3 layers = 1.75 GiB" in drawing.alt and drawing.alt.endswith(".")
     assert fig.layout.height > memory_boxes(BOXES[:COLUMNS]).figure.layout.height
     assert len(fig.to_json()) < 12_000 and "<b>" not in fig.to_json().replace(json.dumps(drawing.alt), "")
+
+
+def test_a_box_has_the_colour_of_its_side() -> None:
+    drawn = memory_boxes([BOXES[0], replace(BOXES[1], side="a"), replace(BOXES[2], side="b")]).figure
+    fronts = [trace.fillcolor for trace in drawn.data[1::3]]
+    assert fronts[1:] == list(ACCENT.values()) and fronts[0] not in fronts[1:]
 
 
 def test_one_box_is_enough() -> None:

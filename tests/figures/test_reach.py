@@ -24,7 +24,7 @@ def test_what_cannot_matter_is_blank_and_what_hardly_does_is_grey():
     assert np.isnan(colours.z[1, 3]) and np.isfinite(colours.z[1, 4:]).all() and np.isnan(colours.z[~reach]).all()
     assert colours.z[1, 4] == pytest.approx(0.2) and list(colours.y) == ["1", "2"]
     assert (colours.zmin, colours.zmax) == (0, 1)
-    (frame,) = fig.layout.shapes
+    frame = fig.layout.shapes[-1]
     assert (frame.y0, frame.y1) == (0.5, 1.5)
     assert "through 2 layers 5 of 8 positions can influence the token" in drawing.alt
     assert "<b>" not in fig.layout.title.text

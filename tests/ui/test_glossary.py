@@ -9,7 +9,8 @@ import pytest
 
 from kvviz.choices.setup import SETUP_PARSERS
 from kvviz.measures.attention import MEASURES
-from kvviz.ui.shell.glossary import GLOSSARY, KNOBS, glossary, knob_meaning, meaning
+from kvviz.text.prose import prose
+from kvviz.ui.shell.glossary import KNOBS, glossary, knob_meaning, meaning
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = [ROOT / "app.py", *(ROOT / "pages").glob("*.py"), *(ROOT / "kvviz" / "ui").rglob("*.py")]
@@ -23,7 +24,7 @@ def asked_for(path: Path) -> set[str]:
 
 
 def test_every_line_is_an_entry_and_no_word_has_two() -> None:
-    lines = [line for line in GLOSSARY.read_text(encoding="utf-8").splitlines() if line]
+    lines = [line for line in prose("glossary").splitlines() if line]
     assert len(lines) == len(glossary()) and all(said.endswith(".") for said in glossary().values())
 
 

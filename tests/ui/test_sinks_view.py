@@ -21,8 +21,8 @@ def outcomes(*losses: float) -> list[Outcome]:
 
 def test_the_ablation_states_what_was_seen() -> None:
     said = ablation_words(outcomes(3.0, 4.0, 3.2, 3.25, 3.01, 3.5), "Model", 4)
-    assert "a window of 64 costs +1 nats" in said and "costs +0.2" in said
-    assert "repairs 75% of the damage, so it is mostly their position" in said and "-0.5 with the window" in said
+    assert "a window of 64 changes the loss per token by +1 nats" in said and "budget, by +0.2 nats" in said
+    assert "repairs 75% of the damage, so it is mostly their position" in said and "-0.5 nats with the window" in said
     assert "not only their position" in ablation_words(outcomes(3.0, 4.0, 3.2, 3.9, 3, 4), "Model", 4)
     assert "hardly matters here (+0.010 nats)" in ablation_words(outcomes(3.0, 3.01, 3, 3, 3, 3), "Model", 4)
 
@@ -42,7 +42,7 @@ def test_the_average_says_which_layers_sink() -> None:
     assert "100% to the four latest tokens and 0% to the first one" in said and "1 of 3 layers (layers 2 to 2)" in said
 
 
-def test_the_board_takes_the_budget_at_hand() -> None:
+def test_the_ablation_takes_the_budget_at_hand() -> None:
     assert ablation_budget(View(), 256, 4) == 64
     assert ablation_budget(View(), 40, 4) == 10  # none fits: a quarter of the text
 

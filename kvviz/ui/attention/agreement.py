@@ -50,7 +50,7 @@ def steps_drawing(a: Run, b: Run, shares: Sequence[Floats], layer: int, head: in
     return drawn(
         series_lines,
         lines,
-        y_title="share of 1",
+        y_title="share of the keys",
         x_title="query (position)",
         smooth_over=max(1, a.trace.tokens // 32),
         count_from=a.count_from,

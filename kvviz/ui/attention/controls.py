@@ -10,7 +10,7 @@ import streamlit as st
 from kvviz.figures.scales import ScaleName
 from kvviz.measures.attention import MEASURES, Measure
 from kvviz.ui.attention.settings import AVERAGES, SCALES, AttentionSettings
-from kvviz.ui.shell.glossary import meaning
+from kvviz.ui.shell.glossary import glossary, meaning
 from kvviz.ui.shell.state import kept_setting
 
 
@@ -25,7 +25,8 @@ def map_menus() -> tuple[ScaleName, str]:
 def measure_menu() -> Measure:
     """What the overview of layers and heads shows."""
     titles = {name: measure.title for name, measure in MEASURES.items()}
-    looks = {"help": meaning(*(name.replace("_", " ") for name in MEASURES)), **menu("measure", titles)}
+    told = [word for name in MEASURES if (word := name.replace("_", " ")) in glossary()]
+    looks = {"help": meaning(*told), **menu("measure", titles)}
     return MEASURES[str(st.selectbox("Choose a layer and head by", list(MEASURES), **looks))]
 
 

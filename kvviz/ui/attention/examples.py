@@ -12,7 +12,7 @@ EXAMPLES = (
         {"text": "toy", "tokens": "12", "policy": "window:budget=4", "b_policy": "full", "scale": "log"},
     ),
     Example(
-        "The first token takes most of the attention",
+        "Attention on the first token",
         f"Layer {LAYER}, linear colour scale: one bright column at token 0, beside which all else looks like zero.",
         {"text": "story", "tokens": "256", "scale": "linear", "b_policy": "full"}
         | {"layer": str(LAYER), "head": str(HEAD)},

@@ -36,7 +36,10 @@ def draw(sides: Sides) -> None:
     with right:
         lines = [(name, side, overlap_of_kept(run.trace.evicted_at)) for side, name, run in sides]
         title = "Cached tokens that two KV heads of a layer share"
-        show(drawn(series_lines, lines, y_title="share of the entries", x_title="layer", title=title), "kept-alike")
+        shares = drawn(
+            series_lines, lines, y_title="share of the entries", x_title="layer", title=title, from_zero=True
+        )
+        show(shares, "kept-in-common")
 
 
 def entries_at_the_end(run: Run) -> NDArray[np.floating]:

@@ -42,9 +42,12 @@ def draw(a: Run, b: Run, layer: int, head: int) -> None:
         show(bars, "received")
     with right:
         kept = example_kept(4)
-        labels = [f"{token} tok" for token in range(1, len(EXAMPLE) + 1)]
+        labels = [str(token) for token in range(1, len(EXAMPLE) + 1)]
         title = "A worked example: eight scores, budget 4"
-        show(drawn(score_bars, np.array(EXAMPLE), kept, labels, y_title="score", title=title), "example")
+        figure = drawn(
+            score_bars, np.array(EXAMPLE), kept, labels, x_title="token (counted from 1)", y_title="score", title=title
+        )
+        show(figure, "example")
         places = spans((np.flatnonzero(kept) + 1).tolist())
         st.caption(
             f"The rule of the attention-window policy, applied to these scores (tokens count from 1): {places} stay. "

@@ -33,7 +33,7 @@ const resident = (mount, Kind, component) => {
 };
 
 const percent = (value) =>
-  value === null ? "no value" : `${(100 * value).toLocaleString("en", { maximumSignificantDigits: 3 })} %`;
+  value === null ? "no value" : `${(100 * value).toLocaleString("en", { maximumSignificantDigits: 3 })}%`;
 
 // Only the box scrolls: scrollIntoView would move the page as well.
 const reveal = (box, child) => {

@@ -91,13 +91,13 @@ class LayerHeadPicker {
   }
 
   tell(cell) {
-    if (cell) write(this.readout, this.words(cell) + (cell === this.chosen ? ", chosen" : ""));
+    if (cell) write(this.readout, (cell === this.chosen ? "chosen: " : "") + this.words(cell));
   }
 
   drawLegend() {
     const colours = this.data.shades.map(([ground]) => ground).join(", ");
     const scale = element("span", { class: "kv-scale", style: `background: linear-gradient(to right, ${colours})` });
-    this.legend.replaceChildren(element("span", {}, `${this.data.name}, % : 0`, scale, "100"));
+    this.legend.replaceChildren(element("span", {}, `${this.data.name} in %: 0`, scale, "100"));
   }
 }
 

@@ -22,7 +22,7 @@ Object.assign(StepPlayer.prototype, {
       `Step ${this.number(this.step)}`,
       `cache ${ranges(held.map((token) => this.number(token)))}`,
       `entered ${this.number(this.step)}`,
-      `left ${left || "none"}`,
+      `evicted ${left || "none"}`,
     ];
     write(this.headline, parts.join(" · "));
   },
@@ -71,7 +71,7 @@ Object.assign(StepPlayer.prototype, {
     const hidden = !this.ring && held > this.room ? `, the latest ${this.room} shown` : "";
     const count = `${held}${of} ${held === 1 && !of ? "token" : "tokens"} in the cache${hidden}`;
     const chips = gone.length ? shown : ["nothing"];
-    this.left.replaceChildren(element("span", { class: "kv-quiet" }, "left at this step: "), ...chips, ...more);
+    this.left.replaceChildren(element("span", { class: "kv-quiet" }, "evicted at this step: "), ...chips, ...more);
     this.left.append(element("span", { class: "kv-quiet kv-count" }, count));
   },
 
@@ -108,7 +108,7 @@ Object.assign(StepPlayer.prototype, {
     const entries = roles.map((code) => [`kv-role-${code}`, this.data.roleLabels[code - 1]]);
     if (!roles.length) entries.push(["kv-held", "in the cache"]);
     entries.unshift(["kv-entered", "entered now"]);
-    entries.push(["kv-gone", "gone"], ["kv-later", "not yet read"]);
+    entries.push(["kv-gone", "evicted"], ["kv-later", "not yet read"]);
     const made = entries.map(([kind, label]) =>
       element("span", {}, element("span", { class: `kv-key ${kind}` }, kind === "kv-gone" ? "a" : ""), ` ${label}`),
     );

@@ -80,19 +80,25 @@ def boxes(chosen: Chosen, found: Sequence[Bill]) -> Drawing:
     for bill in found[1:]:
         changed = [row for row, before in zip(bill.account.rows, whole, strict=True) if 0 < row.bytes != before.bytes]
         if changed:
-            steps.append(box(f"{bill.name}: {bill.words}", max(changed, key=lambda row: row.layers), chosen))
+            steps.append(box(box_title(bill), max(changed, key=lambda row: row.layers), chosen, bill.side))
     title = f"One layer of {chosen.name}: tokens × heads × bytes"
     return drawn(memory_boxes, steps, title=title).with_table(bills_table(found))
 
 
-def box(title: str, row: Row, chosen: Chosen) -> Box:
+def box_title(bill: Bill) -> str:
+    """The side and its setup, or where that is too long its policy alone."""
+    title = f"{bill.name}: {bill.words}"
+    return title if short(title) == title else title.partition(",")[0]
+
+
+def box(title: str, row: Row, chosen: Chosen, side: theme.Side | None = None) -> Box:
     """A row of a bill as a box; with coded storage the depth is the mean of its entries."""
     heads = row.kv_heads
     depth = row.bytes / (max(1, row.entries) * max(1, row.layers) * max(1, heads) * chosen.batch)
     words = (f"{row.entries:,} tokens", heads_words(row), f"{depth:,.4g} B")
     times = f" × {chosen.batch:,}" if chosen.batch > 1 else ""  # sequences, which the other figure's title names
     below = f"× {row.layers} {'layer' if row.layers == 1 else 'layers'}{times} = {binary(row.bytes)}"
-    return Box(short(title), max(1, row.entries), heads, depth or 1.0, words, below)
+    return Box(short(title), max(1, row.entries), heads, depth or 1.0, words, below, side)
 
 
 def heads_words(row: Row) -> str:
@@ -101,7 +107,7 @@ def heads_words(row: Row) -> str:
     return "1 head" if row.kv_heads == 1 else f"{row.kv_heads} heads"
 
 
-def short(title: str, most: int = 27) -> str:
+def short(title: str, most: int = 28) -> str:
     """A title that fits above its box."""
     return title if len(title) <= most else title[: most - 1] + "…"
 
@@ -113,7 +119,7 @@ def lines(chosen: Chosen, found: Sequence[Bill]) -> tuple[list[int], list[Line]]
     def line(bill: Bill) -> Line:
         counts = tuple(bytes_of(chosen.shape, replace(bill.ask, tokens=tokens)) for tokens in contexts)
         name = f"{chosen.name}, everything kept" if bill.is_whole else f"{bill.name}: {bill.words}"
-        return Line(short(name, 48), counts, bill.side, bill.is_whole)
+        return Line(name, counts, bill.side, bill.is_whole)
 
     ours = [line(bill) for bill in found]
     if any(other.bytes == ours[0].bytes for other in ours[1:]):

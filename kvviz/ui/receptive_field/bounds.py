@@ -28,7 +28,8 @@ def bound_words(setup: Setup, seen: Seen, depth: int) -> str:
     formula = formula_words(setup, depth, seen.windows)
     reached, text = int(seen.reach[0].sum()), seen.reach.shape[1]
     if formula:
-        return f"Upper bound for A, its own position included: {formula}. In this text: {reached} of {text} positions."
+        most = f"Upper bound for A, in positions, its own included: {formula}."
+        return f"{most} In this text: {reached} of {text} positions."
     return (
         "No formula bounds the reach of A, because the text decides which tokens it keeps; in this run it is exactly "
         f"{reached} of {text} positions."
@@ -68,9 +69,9 @@ def policy_words(policy: Policy, depth: int, has_windows: bool) -> str:
     sinks, recent = ends
     near = window_bound(recent, depth).formula
     if not sinks:
-        return f"{near}; the sources round to {rounded_words(recent, depth)}"
+        return f"{near}; papers round to {rounded_words(recent, depth)}"
     # where the model's own windows lose the sinks, more of the latest stay
-    return "" if has_windows else f"{near} by the window, and {plural(sinks, 'sink')} in one hop from anywhere"
+    return "" if has_windows else f"{near} by the window, plus the {plural(sinks, 'sink')} that every query sees"
 
 
 def rounded_words(window: int, layers: int) -> str:
@@ -86,4 +87,5 @@ def calculator() -> str:
     exact, wide = window_bound(window, layers, dilation), layers * window * dilation
     over = "" if dilation == 1 else f", over a span of L · w · d = {wide:,}"
     formula = "L · (w − 1) + 1" + ("" if dilation == 1 else " over a span of L · (w − 1) · d + 1")
-    return f"**Exact:** {formula}: {exact.formula}. **Rounded, as in papers:** {rounded_words(window, layers)}{over}."
+    papers = f"{rounded_words(window, layers)}{over}"
+    return f"**Exact:** {formula}: {exact.formula} positions. **Rounded, as in papers:** {papers}."

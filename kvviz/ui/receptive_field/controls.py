@@ -11,7 +11,7 @@ from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.state import kept, kept_setting
 
-COUNTED_FROM_0 = " (one less than its number in the figures)"
+COUNTED_FROM_0 = " (the figures count from 1)"
 
 
 def measured_by() -> str:

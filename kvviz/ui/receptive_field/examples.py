@@ -8,7 +8,7 @@ STORY = {"text": "story", "tokens": "256", "query": "255"}
 EXAMPLES = (
     Example(
         "4 → 6 → 8: a relay over two layers",
-        "Window 3: word 8 sees only 6, 7 and 8. Through two layers it depends on 4 too, because 6 has attended to 4.",
+        "Window 3: token 8 sees only 6, 7 and 8. Through two layers it depends on 4 too, because 6 has attended to 4.",
         {"text": "toy", "tokens": "12", "query": "7", "layer": "1", "policy": "window:budget=3", "b_policy": "full"}
         | {"reach_from": "3"},
     ),

@@ -9,7 +9,7 @@ from kvviz.choices.words import number_parser, one_of
 from kvviz.knobs import BUDGET_LIMIT
 from kvviz.ui.shell.settings import PageSettings, linked
 
-MEASURED = {"gradient": "gradient (measured influence)", "rollout": "attention rollout (weights only)"}
+MEASURED = {"gradient": "gradient", "rollout": "attention rollout"}
 MOST_LAYERS, MOST_DILATION = 10_000, 4096
 
 

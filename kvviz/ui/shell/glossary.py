@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
 
-GLOSSARY = Path(__file__).parents[2] / "text" / "en" / "glossary.md"
+from kvviz.text.prose import prose
+
 # knobs whose label alone does not say enough, and the word that explains them
 KNOBS = {
     "budget": "budget",
@@ -21,7 +21,7 @@ KNOBS = {
 @cache
 def glossary() -> dict[str, str]:
     """Every word and its sentence."""
-    return dict(re.findall(r"^\*\*(.+?)\*\*: (.+)$", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE))
+    return dict(re.findall(r"^\*\*(.+?)\*\*: (.+)$", prose("glossary"), re.MULTILINE))
 
 
 def meaning(*words: str) -> str:

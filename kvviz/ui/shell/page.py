@@ -7,8 +7,6 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,6 +15,7 @@ import streamlit as st
 from kvviz.choices.experiment import Experiment
 from kvviz.choices.setup import SETUP_PARSERS
 from kvviz.figures import Drawing
+from kvviz.text.prose import prose
 from kvviz.ui.shell import runs, waiting
 from kvviz.ui.shell.address import take_url, write_url
 from kvviz.ui.shell.chart import chart, download
@@ -27,7 +26,6 @@ from kvviz.ui.shell.sidebar import Sidebar
 from kvviz.ui.shell.state import View, adopt, view_from_query
 from kvviz.ui.shell.words import plain
 
-PROSE = Path(__file__).parents[2] / "text" / "en"
 APPEAR_SECONDS = 1.5  # what a browser takes for the settings of its first page
 SETTINGS_SENT = threading.Event()
 PAINT_SECONDS = 0.2  # with 0.1 the rest arrives before the browser has begun
@@ -88,12 +86,11 @@ class Page:
     def try_this(self) -> None:
         """The page's examples as buttons that set the experiment."""
         st.subheader("Try this", anchor=False)
-        columns = st.columns(min(len(self.examples), 3))
-        for place, one in enumerate(self.examples):
-            with columns[place % len(columns)]:
+        for first in range(0, len(self.examples), 3):  # each row apart, or a phone would mix their order
+            for column, one in zip(st.columns(3), self.examples[first : first + 3], strict=False):
                 press: dict[str, Any] = {"on_click": change_view, "args": (self.view, one.change)}
-                st.button(one.label, key=f"try.{place}", width="stretch", **press)
-                st.caption(one.watch)
+                column.button(one.label, key=f"try.{self.examples.index(one)}", width="stretch", **press)
+                column.caption(one.watch)
 
 
 def open_page(name: str, question: str, intro: str = "") -> Page:
@@ -167,12 +164,6 @@ def show(drawing: Drawing, key: str) -> None:
     """A figure with its alt text, and its data to download."""
     chart(drawing, key)
     download(drawing.table, key)
-
-
-@cache
-def prose(name: str) -> str:
-    """A lesson from ``kvviz/text/en``."""
-    return (PROSE / f"{name}.md").read_text(encoding="utf-8")
 
 
 def warm() -> None:

@@ -26,7 +26,7 @@ __all__ = [
 def choice_words(choice: Choice) -> str:
     """``StreamingLLM, budget 64, sinks 4``: the title up to its colon, and the knobs."""
     values = {field.name: getattr(choice, field.name) for field in fields(choice)}
-    knobs = [f"{name} {value_words(value)}" for name, value in values.items() if value != ()]
+    knobs = [f"{name.replace('_', ' ')} {value_words(value)}" for name, value in values.items() if value != ()]
     return ", ".join([choice.title.partition(":")[0], *knobs])
 
 

@@ -68,19 +68,21 @@ def ablation_words(outcomes: Sequence[Outcome], model: str, sinks: int) -> str:
     lost, repaired = window - full, window - breaks
     share = repaired / lost if lost > 0.02 else 0.0
     verdict = "mostly their position" if share > 0.5 else "not only their position"
+    repaired_words = f"{share:.0%}" if share > 0 else "nothing"
     budget = outcomes[1].setup.policy.budget  # type: ignore[attr-defined]
     if lost <= 0.02:
         seen = f"losing the first tokens hardly matters here ({lost:+.3f} nats)"
     else:
         seen = (
-            f"a window of {budget} costs {lost:+.3g} nats; keeping the first {plural(sinks, 'token')} within the same "
-            f"budget costs {streaming - full:+.3g}; with line breaks in their place {breaks - full:+.3g}, which "
-            f"repairs {share:.0%} of the damage, so it is {verdict} that matters"
+            f"a window of {budget} changes the loss per token by {lost:+.3g} nats; keeping the first "
+            f"{plural(sinks, 'token')} within the same budget, by {streaming - full:+.3g} nats; with line breaks in "
+            f"their place, by {breaks - full:+.3g} nats, which repairs {repaired_words} of the damage, so it "
+            f"is {verdict} that matters"
         )
     return (
         f"{model} on this text, with {budget} entries where the cache is limited: {seen}. "
         f"The off-by-one softmax changes the loss by {abstaining - full:+.3g} nats with the full cache and by "
-        f"{abstaining_window - window:+.3g} with the window."
+        f"{abstaining_window - window:+.3g} nats with the window."
     )
 
 

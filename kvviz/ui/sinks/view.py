@@ -106,7 +106,7 @@ def norm_words(run: Run, layer: int, head: int, sinks: int) -> str:
         return "The text has no other tokens to compare with."
     remark = "The values of the first tokens are not shorter than the others here."
     if ratio < 0.9:
-        remark = "The values of the first tokens are short, so attention to them adds little to the output."
+        remark = "The values of the first tokens are shorter, so attention to them adds less to the output."
     return (
         f"Layer {layer}, KV head {head}, mean norm of the first {plural(sinks, 'token')} against the median norm of "
         f"the others: {'; '.join(parts)}. {remark}"
