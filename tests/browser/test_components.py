@@ -49,7 +49,7 @@ def headline(step: int, head: int = 0, seed: int = 0) -> str:
     left = [token + 1 for token in range(step + 1) if life[token] == step]
     return (
         f"Step {step + 1} · cache [{', '.join(map(str, held))}] · entered {step + 1} · "
-        f"left {', '.join(map(str, left)) or 'none'}"
+        f"evicted {', '.join(map(str, left)) or 'none'}"
     )
 
 
