@@ -38,8 +38,8 @@ def ablations(budget: int, sinks: int) -> list[tuple[str, Setup, bool]]:
         ("window", Setup(window), False),
         ("sinks + window", Setup(streaming), False),
         ("line breaks as sinks + window", Setup(streaming), True),
-        ("full cache, softmax off by one", Setup(Full(), softmax="off_by_one"), False),
-        ("window, softmax off by one", Setup(window, softmax="off_by_one"), False),
+        ("full cache, off-by-one softmax", Setup(Full(), softmax="off_by_one"), False),
+        ("window, off-by-one softmax", Setup(window, softmax="off_by_one"), False),
     ]
 
 

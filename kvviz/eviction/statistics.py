@@ -34,7 +34,7 @@ class Statistics:
         self.values: dict[str, Tensor] = {}
         unknown = set(self.names) - {*AT_ENTRY, "received", "rows"}
         if unknown:
-            raise TypeError(f"{policy.name()} needs {sorted(unknown)}, which nobody measures.")
+            raise TypeError(f"{policy.name()} needs {sorted(unknown)}, which is not measured.")
 
     def enter(self, keys: Tensor, values: Tensor) -> None:
         """A block's new entries, (H, R, D) each; they have received nothing yet."""

@@ -108,7 +108,7 @@ def bound(pattern: Pattern, layers: int) -> Bound:
         return layered_bound(pattern, layers)
     if isinstance(pattern, Global):
         near = window_bound(pattern.window, layers)
-        return Bound(None, None, f"{near.formula} by the window, and the global tokens in one hop from anywhere")
+        return Bound(None, None, f"{near.formula} by the window, plus the global tokens, which every query sees")
     return Bound(None, None, "every position before it, in one hop")
 
 

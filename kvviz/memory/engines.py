@@ -55,12 +55,12 @@ def llama_cells(group: Group, ask: Ask) -> int:
 
 ENGINES = {
     "paged": Engine(
-        "pages of 16, sliding layers too",
+        "pages of 16, all tokens in every layer",
         "every layer, sliding ones too, gets pages for all tokens (engines without a pool of their own for windows)",
         full_pages,
     ),
     "paged_windows": Engine(
-        "pages of 16, windows freed",
+        "pages of 16, those outside the window freed",
         "pages outside the window are given back; a window may touch ⌈(W − 1)/16⌉ + 1 pages",
         own_pages,
     ),

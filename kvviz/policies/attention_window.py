@@ -28,12 +28,12 @@ class AttentionWindow(Scored):
     such a window. Departures: sums of weights instead of counts; scores per KV head; evicting at every token.
     """
 
-    title = "Attention window: recent votes"
+    title = "Attention window: recent attention"
     source = "Liu et al., Scissorhands: Exploiting the Persistence of Importance Hypothesis, 2023"
     needs = ("rows",)
     budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)
     recent: int = fitted(half, "latest tokens always kept", 1, BUDGET_LIMIT)
-    observe: int = fitted(voters, "queries that vote", 1, 1024)
+    observe: int = fitted(voters, "latest queries whose attention counts", 1, 1024)
 
     def __post_init__(self) -> None:
         super().__post_init__()

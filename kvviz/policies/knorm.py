@@ -23,7 +23,7 @@ class Knorm(PromptEnd):
     keys (Qwen 3) has lengths that say little, so there this ranks by noise.
     """
 
-    title = "Knorm: the smallest keys"
+    title = "Knorm: keys of smallest norm"
     source = "Devoto et al., A Simple and Effective L2 Norm-Based Strategy for KV Cache Compression, 2024"
     needs = ("key_norm",)
 

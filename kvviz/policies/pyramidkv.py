@@ -24,7 +24,7 @@ class Pyramidkv(Snapkv):
 
     title = "PyramidKV: more in lower layers"
     source = "Cai et al., PyramidKV: Dynamic KV Cache Compression based on Pyramidal Information Funneling, 2024"
-    beta: int = knob(20, "how steep: highest layer keeps 1/beta", 1, 1000)
+    beta: int = knob(20, "how much less upper layers keep", 1, 1000)
 
     def share(self, moment: Moment) -> int:
         return budgets(self.budget, self.observe, self.beta, moment.layers, moment.prompt_tokens)[moment.layer]

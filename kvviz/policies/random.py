@@ -25,7 +25,7 @@ class Random(Policy):
     source = "NVIDIA, kvpress: RandomPress, 2024"
     differs = True
     budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)
-    seed: int = knob(0, "seed of the ranks", 0, 2**31 - 1)
+    seed: int = knob(0, "seed of the random order", 0, 2**31 - 1)
 
     def keep(self, view: View) -> Tensor:
         rank = mix(mix(mix(mix(view.positions * 0 + self.seed) + view.layer) + view.head) + view.positions)

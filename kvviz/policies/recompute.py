@@ -26,7 +26,7 @@ class Recompute(Policy):
     title = "Re-computation: no cache at all"
     source = "Xiao et al., Efficient Streaming Language Models with Attention Sinks, 2023"
     recomputes = True
-    budget: int = knob(256, "tokens read afresh", 1, BUDGET_LIMIT)
+    budget: int = knob(256, "latest tokens computed again", 1, BUDGET_LIMIT)
 
     def keep(self, view: View) -> Tensor:
         return view.age < self.budget

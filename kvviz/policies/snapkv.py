@@ -28,14 +28,14 @@ class Snapkv(PromptEnd):
     is taken over the neighbours that exist (their zero padding punishes the very first tokens).
     """
 
-    title = "SnapKV: the prompt's end votes"
+    title = "SnapKV: attention at the prompt's end"
     source = "Li et al., SnapKV: LLM Knows What You are Looking for Before Generation, 2024"
     needs = ("rows",)
     scores_alone = False  # neighbours are pooled
     budget: int = knob(256, "prompt entries kept", 2, BUDGET_LIMIT)
-    observe: int = fitted(voters, "queries that vote", 1, 1024)
-    kernel: int = knob(5, "neighbours pooled", 1, 63)
-    pooling: str = word("average", "how neighbours are pooled", POOLINGS)
+    observe: int = fitted(voters, "latest queries whose attention counts", 1, 1024)
+    kernel: int = knob(5, "neighbours averaged together", 1, 63)
+    pooling: str = word("average", "average or maximum of the neighbours", POOLINGS)
 
     def __post_init__(self) -> None:
         super().__post_init__()

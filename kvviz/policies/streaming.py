@@ -27,7 +27,7 @@ class Streaming(Policy):
     title = "StreamingLLM: sinks + latest"
     source = "Xiao et al., Efficient Streaming Language Models with Attention Sinks, 2023"
     budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)
-    sinks: int = knob(SINKS, "sink tokens", 0, 64)
+    sinks: int = knob(SINKS, "first tokens always kept", 0, 64)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -85,7 +85,7 @@ class RecomputePass:
         if self.chosen is None or later <= len(self.chosen):
             return []
         return [
-            f"Re-computation costs a forward of {plural(self.budget, 'token')} for every position: the first "
+            f"Re-computation needs one forward pass over {plural(self.budget, 'token')} for every position: the first "
             f"{self.budget} and {len(self.chosen)} of the {later} later positions were computed, the others left out."
         ]
 

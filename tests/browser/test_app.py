@@ -129,7 +129,7 @@ def test_a_bad_link_says_what_was_wrong_and_leaves_a_usable_page(server: str, op
 def test_knobs_that_contradict_each_other_keep_the_last_picture(server: str, open_page: Open) -> None:
     page = open_page(f"{server}/Cache?policy=streaming:budget=8,sinks=4&tokens=40&text=story")
     before = picture(page)
-    set_number(page, "sinks: sink tokens", "8")
+    set_number(page, "sinks: first tokens always kept", "8")
     expect(page.get_by_text("choose at most 7 sinks or a larger budget").first).to_be_visible()
     assert "40 tokens" in picture(page)[0] and len(picture(page)) == len(before)
 

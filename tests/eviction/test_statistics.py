@@ -97,7 +97,7 @@ def test_a_statistic_that_nobody_measures_is_refused() -> None:
     class Curious(LargeValues):
         needs = ("colour",)
 
-    with pytest.raises(TypeError, match=r"needs .*colour.*, which nobody measures"):
+    with pytest.raises(TypeError, match=r"needs .*colour.*, which is not measured"):
         Pass(tiny("llama"), Setup(Curious()), prompt_tokens=1)
 
 

@@ -93,8 +93,8 @@ def storages_table(chosen: Chosen) -> str:
     """The same entries stored otherwise, scales included."""
     lines = ["| storage | GiB | GB |", "|:--|--:|--:|"]
     asks = {f"native, {chosen.dtype}": chosen.whole, "float8, one byte": replace(chosen.whole, dtype="float8")}
-    names = ("q8_0", "q4_0", "int8", "int4", "int2")
-    asks |= {ALL_STORAGES[name]().title: replace(chosen.whole, storage=ALL_STORAGES[name]()) for name in names}
+    coded = [cls() for cls in ALL_STORAGES.values() if not cls.is_exact]
+    asks |= {storage.title: replace(chosen.whole, storage=storage) for storage in coded}
     for title, ask in asks.items():
         try:
             total = bytes_of(chosen.shape, ask)
