@@ -46,6 +46,8 @@ def group_of(file: str) -> str | None:
     path = HERE.parent / file
     if HERE / "browser" in path.parents:
         return "browser"  # one chromium and one server, whose model is in another process
-    if "pytest.mark.real" in path.read_text(encoding="utf-8"):
-        return "model"  # SmolLM2, and the results that the pages compute with it
-    return None
+    if "pytest.mark.real" not in path.read_text(encoding="utf-8"):
+        return None
+    if HERE / "ui" in path.parents:
+        return "pages"  # SmolLM2, and the results that one page computes and the next one finds
+    return file  # what is computed with SmolLM2 for all tests of the file
