@@ -249,7 +249,8 @@ CHOSEN += [(page, name) for page in PAGES if page != CACHE for name in TELLING]
 def test_every_policy_can_be_chosen_as_a_and_as_b(page: str, name: str) -> None:
     small = {"budget": 9, "sinks": 2, "recent": 3, "observe": 4, "kernel": 3}
     policy = POLICIES[name](**{f.name: small[f.name] for f in fields(POLICIES[name]) if f.name in small})
-    at = opened(page, **SHORT, policy=spell(policy), b_policy=spell(policy), storage="int4:group=4,residual=8")
+    text = {**SHORT, "tokens": "20"} if policy.recomputes else SHORT  # a window of forwards for every token
+    at = opened(page, **text, policy=spell(policy), b_policy=spell(policy), storage="int4:group=4,residual=8")
     assert len(charts(at)) >= 1 and not at.error and not at.warning
     assert type(policy).title.partition(":")[0] in headline(at) or "nothing has been evicted" in headline(at)
 

@@ -34,10 +34,11 @@ def test_the_sources_relay_4_6_8() -> None:
     assert sorted(names(at)) == ["cone", "depths", "distance", "parts"]
 
 
-def test_layer_5_under_window_32() -> None:
-    at = opened(PAGE, text="story", tokens="200", layer="4", policy="window:budget=32")
+def test_layer_5_under_window_32_and_the_page_weighs_little() -> None:
+    at = opened(PAGE, text="story", tokens="170", layer="4", policy="window:budget=32")
     assert "Through 5 layers (0–4)" in headline(at) and "depend on 156 positions" in headline(at)
     assert "5 · (32 − 1) + 1 = 156" in words(at)
+    assert sum(len(chart.spec) for chart in charts(at)) < 1e6
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_layer_5_under_window_32() -> None:
         BAD | {"tokens": "30"},
         {**SHORT, "policy": "streaming:budget=8,sinks=2", "positions": "slot", "layer": "3"},
         {**SHORT, "policy": "h2o:budget=8,recent=4", "layer": "3", "query": "5000"},
-        {**SHORT, "policy": "recompute:budget=8", "layer": "2"},
+        {**SHORT, "tokens": "16", "policy": "recompute:budget=8", "layer": "2"},
         {**SHORT, "policy": "full", "pattern": "layered:window=4,full_every=3", "layer": "400"},
         {
             **SHORT,
@@ -76,11 +77,6 @@ def test_a_repeated_setting_computes_nothing_and_rollout_is_at_hand() -> None:
     other = opened(PAGE, **RELAY, reach_by="rollout")
     assert WORKER.computed == before
     assert numbers(other) != numbers(at)
-
-
-def test_it_weighs_little() -> None:
-    at = opened(PAGE, text="story", tokens="300", layer="1", policy="window:budget=64")
-    assert sum(len(chart.spec) for chart in charts(at)) < 1e6
 
 
 def test_the_calculator_multiplies() -> None:
