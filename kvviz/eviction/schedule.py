@@ -79,8 +79,14 @@ class BlockRows(Protocol):
     """What an eviction may ask of a block of rows in one layer; ``run.block`` has it."""
 
     key: Tensor  # (1, H, K, D) of all slots, as they are stored
-    keys: Tensor  # (H, R, D) of the block's own tokens
-    values: Tensor  # (H, R, D)
+
+    @property
+    def keys(self) -> Tensor:
+        """Of the block's own tokens, (H, R, D)."""
+
+    @property
+    def values(self) -> Tensor:
+        """Of the block's own tokens, (H, R, D)."""
 
     def open_weights(self) -> None:
         """The rows will be weighed part by part."""

@@ -43,10 +43,18 @@ class Block:
     def __init__(self, context: LayerContext, query: Tensor, key: Tensor, value: Tensor, rule: Rule):
         self.context, self.query, self.key, self.value, self.rule = context, query, key, value, rule
         self.rows = query.shape[2]
-        self.keys, self.values = key[0, :, -self.rows :], value[0, :, -self.rows :]
         self.weights: Tensor | None = None  # (H, G, R, K), where the rows are weighed one part at a time
         self.seen_key = key  # where rows of this block already see some of them quantised, a copy with those
         self.raw: Tensor | None = None
+
+    @property
+    def keys(self) -> Tensor:
+        """Of the block's own tokens, (H, R, D)."""
+        return self.key[0, :, -self.rows :]
+
+    @property
+    def values(self) -> Tensor:
+        return self.value[0, :, -self.rows :]
 
     def open_weights(self) -> None:
         """The rows will be weighed part by part."""

@@ -104,11 +104,10 @@ class Pass:
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule, window: int | None) -> Tensor:
         """One layer's attention for the current block, (1, R, A, D); afterwards the layer's slots have shrunk."""
-        expected = dict(enumerate(self.windows)).get(len(self.schedules))
-        if (layer, window) != (len(self.schedules), expected):
+        if layer != len(self.schedules) or window != self.windows[layer]:
             raise ValueError(
                 f"{self.model.config.model_type} models are refused: layer {layer} asks for attention with a window of "
-                f"{window}; by its config layer {len(self.schedules)} with {expected} comes next."
+                f"{window}, which is not what its config says of layer {len(self.schedules)}, the next one."
             )
         if self.on_layer is not None:
             self.on_layer(layer)
