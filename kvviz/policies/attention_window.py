@@ -28,7 +28,7 @@ class AttentionWindow(Scored):
     such a window. Departures: sums of weights instead of counts; scores per KV head; evicting at every token.
     """
 
-    title = "Attention window: recent attention"
+    title = "Attention window: latest queries"
     source = "Liu et al., Scissorhands: Exploiting the Persistence of Importance Hypothesis, 2023"
     needs = ("rows",)
     budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)

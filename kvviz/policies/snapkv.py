@@ -28,7 +28,7 @@ class Snapkv(PromptEnd):
     is taken over the neighbours that exist (their zero padding punishes the very first tokens).
     """
 
-    title = "SnapKV: attention at the prompt's end"
+    title = "SnapKV: attention at prompt end"
     source = "Li et al., SnapKV: LLM Knows What You are Looking for Before Generation, 2024"
     needs = ("rows",)
     scores_alone = False  # neighbours are pooled

@@ -21,7 +21,7 @@ class Tova(Scored):
     authors may drop it at once), and scores are per KV head, where the authors share one set among all heads.
     """
 
-    title = "TOVA: attention of the last query"
+    title = "TOVA: last query's attention"
     source = "Oren et al., Transformers are Multi-State RNNs, 2024"
     needs = ("rows",)
     budget: int = knob(256, "keys a query may see", 1, BUDGET_LIMIT)
