@@ -104,7 +104,12 @@ def row_of(group: Group, ask: Ask, item_bytes: int) -> Row:
 
 
 def kept_bytes(group: Group, kept: Kept, storage: Storage, item_bytes: int) -> int:
-    """Bytes of the layers that hold the same number of entries, one sequence."""
+    """Bytes of the layers that hold the same number of entries, one sequence.
+
+    In plain numbers L · S · n_kv · (d_K + d_V) · b: MHA has n_kv = query heads, MQA 1, GQA something between (Ainslie
+    et al., GQA, 2023). A latent serves keys and values of all heads, L · S · (d_c + d_R) · b (DeepSeek-V2, 2024), and
+    so does the indexer's key of sparse attention, L · S · d_I · b (DeepSeek-V3.2, 2025): one head, no value.
+    """
     if storage.needs_heads and group.is_latent:
         raise ValueError(
             f"{storage.name()} codes keys by channel and values by token, and {KIND_WORDS[group.kind]} has no such "

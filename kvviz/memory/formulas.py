@@ -11,29 +11,6 @@ Q8_0_BYTES = 34  # a block of q8_0: 32 codes of one byte and a two-byte scale (g
 Q4_0_BYTES = 18  # a block of q4_0: 32 codes of half a byte and a two-byte scale (ggml, block_q4_0)
 
 
-def attention_bytes(
-    layers: int, tokens: int, kv_heads: int, key_width: int, value_width: int, item_bytes: int, batch: int = 1
-) -> int:
-    """L · S · n_kv · (d_K + d_V) · b · sequences; with d_K = d_V this is 2·L·S·n_kv·d_h·b.
-
-    MHA has n_kv = query heads, MQA n_kv = 1, GQA something between (Ainslie et al., GQA, 2023).
-    """
-    return layers * tokens * kv_heads * (key_width + value_width) * item_bytes * batch
-
-
-def latent_bytes(layers: int, tokens: int, latent: int, rope: int, item_bytes: int, batch: int = 1) -> int:
-    """L · S · (d_c + d_R) · b: one latent serves keys and values, so no factor 2 and no heads.
-
-    Source: DeepSeek-V2 (2024), multi-head latent attention; the RoPE part d_R is kept apart.
-    """
-    return layers * tokens * (latent + rope) * item_bytes * batch
-
-
-def indexer_bytes(layers: int, tokens: int, width: int, item_bytes: int, batch: int = 1) -> int:
-    """L · S · d_I · b: the keys by which sparse attention chooses what to read (DeepSeek-V3.2, 2025)."""
-    return layers * tokens * width * item_bytes * batch
-
-
 def state_bytes(layers: int, layer_bytes: int, batch: int = 1) -> int:
     """L · constant: a linear-attention or state layer holds as much after a million tokens as after one."""
     return layers * layer_bytes * batch
