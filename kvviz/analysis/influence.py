@@ -23,7 +23,6 @@ from kvviz.measures.influence import Floats, hop, mixing, shares
 from kvviz.models.threads import CorePool
 from kvviz.run import attention
 from kvviz.run.attention import Rule
-from kvviz.run.engine import use_kvviz_attention
 from kvviz.run.progress import Progress, Watch
 from kvviz.run.trace import Trace
 
@@ -82,18 +81,14 @@ def influence(
     """
     depths = checked(trace, query, depths)
     masks = TraceMasks(model, trace, query)
-    use_kvviz_attention(model)
     run = MaskedRun(masks, trace.setup.softmax)
-    token = attention.active_run.set(run)
-    try:
+    with attention.routed(model, run):
         calls = layer_calls(model, trace.token_ids[masks.first : query + 1], max(depths))
         sweep = Sweep(run, calls, depths, LayerWatch(sum(depths), progress, is_cancelled))
         with CorePool(model.device) as pool:
             for level in range(max(depths), 0, -1):
                 sweep.descend(level, pool)
         parts = sublayers(calls[max(depths) - 1])
-    finally:
-        attention.active_run.reset(token)
     return sweep.found(query, masks.first, parts)
 
 
@@ -109,13 +104,9 @@ def checked(trace: Trace, query: int, depths: Sequence[int] | None) -> tuple[int
 def hidden_states(model: PreTrainedModel, trace: Trace) -> list[Tensor]:
     """The hidden states that the gradients are taken of: the input and the output of every layer, (T, width) each."""
     masks = TraceMasks(model, trace, trace.tokens - 1)
-    use_kvviz_attention(model)
-    token = attention.active_run.set(MaskedRun(masks, trace.setup.softmax))
-    try:
+    with attention.routed(model, MaskedRun(masks, trace.setup.softmax)):
         calls = layer_calls(model, trace.token_ids[masks.first :], trace.layers)
         last = calls[-1].again()[1].detach()
-    finally:
-        attention.active_run.reset(token)
     return [call.hidden[0] for call in calls] + [last[0]]
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from kvviz.cache.slots import native_windows
-from kvviz.models.rope import ropes_of
+from kvviz.run.rotation import ropes_of
 from kvviz.run.trace import Trace
 from kvviz.run.visibility import shift_of
 

@@ -25,11 +25,12 @@ class SlotsLayer(CacheLayerMixin):
         super().__init__()
         self.storage, self.device = storage, device
         self.store = open_store(storage, device)
-        self.widths = Widths(0, 0, 0)
+        self.widths, self.heads = Widths(0, 0, 0), 0  # heads: 1 where a latent serves all heads of the attention
         self.cumulative_length = 0  # the name that CacheLayerMixin.reset clears
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         self.widths = Widths(key_states.shape[-1], value_states.shape[-1], key_states.element_size())
+        self.heads = key_states.shape[1]
         self.is_initialized = True
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:

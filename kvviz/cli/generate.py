@@ -37,7 +37,7 @@ def answer(arguments: argparse.Namespace) -> dict[str, Any]:
     check_least(arguments)
     check_sampling(arguments.max_new_tokens, arguments.temperature, arguments.top_p, arguments.seed)
     prompt = token_ids_of(arguments.token_ids) if arguments.token_ids is not None else prompt_of(arguments.prompt)
-    loaded = inputs.load_model(arguments)
+    loaded = inputs.model_for(arguments, setup)
     ids = prompt if isinstance(prompt, list) else encoded(loaded, prompt, sys.maxsize)
     trace = run(
         loaded.model,

@@ -7,10 +7,11 @@ import json
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kvviz.choices.setup import SETUP_PARSERS, Setup, parse_setup
 from kvviz.choices.texts import decoded
+from kvviz.models import MODELS
 
 if TYPE_CHECKING:
     from kvviz.models import Loaded
@@ -31,6 +32,14 @@ LEAST = {
     "temperature": 0,
     "seed": 0,
 }
+
+
+class RefusedModel(ValueError):
+    """A model that may not be shown, with all that its try found as ``answer``."""
+
+    def __init__(self, reason: str, answer: dict[str, Any]) -> None:
+        super().__init__(reason)
+        self.answer = answer
 
 
 def check_all(checks: Iterable[Check], arguments: argparse.Namespace, tokens: int) -> None:
@@ -83,6 +92,21 @@ def load_model(arguments: argparse.Namespace) -> Loaded:
     from kvviz.models import load
 
     return load(arguments.model, dtype=arguments.dtype, device=arguments.device)
+
+
+def model_for(arguments: argparse.Namespace, setup: Setup) -> Loaded:
+    """The model, tried with what the setup asks of it; ValueError with the reason where it may not be shown so.
+
+    The models that kvviz brings along are known by the hash of their weights, and its tests try them.
+    """
+    loaded = load_model(arguments)
+    if arguments.model in MODELS:
+        return loaded
+    from kvviz.analysis.trial import trial_of
+
+    if reason := trial_of(loaded).refusal(setup):
+        raise ValueError(reason)
+    return loaded
 
 
 def read_bytes(path: str) -> bytes:

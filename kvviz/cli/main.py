@@ -13,7 +13,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol
 
-from kvviz.cli import attention, generate, keep, memory, nll, policies, reach
+from kvviz.cli import attention, check, generate, keep, memory, nll, policies, reach
+from kvviz.cli.inputs import RefusedModel
 from kvviz.knobs import suggestion
 from kvviz.models import ModelError
 
@@ -36,6 +37,7 @@ COMMANDS: dict[str, Command] = {
     "generate": generate,
     "memory": memory,
     "reach": reach,
+    "check": check,
 }
 # what argparse says, and what a person is told; a message that fits none is told as it is
 PLAIN_WORDS = (
@@ -85,13 +87,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = build_parser().parse_args(argv)
         answer = arguments.command(arguments)
+    except RefusedModel as error:
+        return written(error.answer, arguments.json) or refused(error)
     except (ValueError, ModelError) as error:
-        print(f"kvviz: {one_line(error)}", file=sys.stderr)
-        return 2
+        return refused(error)
     except KeyboardInterrupt:
         return 130
+    return written(answer, arguments.json)
+
+
+def refused(error: Exception) -> int:
+    print(f"kvviz: {one_line(error)}", file=sys.stderr)
+    return 2
+
+
+def written(answer: Any, as_json: bool) -> int:
+    """Write the answer out; 0, or 2 after a sentence where it cannot be."""
     try:
-        print(json.dumps(answer) if arguments.json else readable(answer))
+        print(json.dumps(answer) if as_json else readable(answer))
         sys.stdout.flush()
     except BrokenPipeError:
         sys.stderr.close()  # the reader has seen enough

@@ -28,6 +28,10 @@ def add_setup_options(command: argparse.ArgumentParser) -> None:
     plain = Setup().words()
     for name in SETUP_PARSERS:
         command.add_argument(f"--{name}", default=plain[name], metavar="SPEC", help=f"default {plain[name]}")
+    add_model_options(command)
+
+
+def add_model_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--model", default=DEFAULT_MODEL, metavar="NAME")
     command.add_argument("--dtype", default=None, help="float32, bfloat16, float16 or float64")
     command.add_argument("--device", default=None, help="cuda, mps or cpu")

@@ -40,7 +40,7 @@ def replayed(arguments: argparse.Namespace, *checks: Check, **measures: Any) -> 
     if arguments.tokens is not None:  # there will be no more than these, and none of the checks is easier with fewer
         check_all(checks, arguments, arguments.tokens)
     text = read_text(arguments.text)
-    loaded = inputs.load_model(arguments)  # slow, and so the last of what may be refused
+    loaded = inputs.model_for(arguments, setup)  # slow, and so the last of what may be refused
     from kvviz.run.replay import BLOCK, replay
 
     ids = encoded(loaded, text, arguments.tokens or sys.maxsize)

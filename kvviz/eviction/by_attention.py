@@ -58,7 +58,7 @@ class AttentionLayer:
         self.positions = table.held()
         self.statistics.carry(survivors, rows)
         quantised = self.quantised(start, survivors)
-        records = (table.positions, table.leaves_at, table.gone_at)
+        records = (table.positions, table.leaves_at, table.gone_at, table.freed_at)
         return LayerSchedule(*records, survivors, table.first_unseen, quantised)
 
     def quantised(self, start: int, survivors: Tensor | None) -> BlockQuantisation | None:

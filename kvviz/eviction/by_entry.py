@@ -109,6 +109,7 @@ class LayerGroup:
             positions=table.positions[index].expand(heads, -1),
             leaves_at=table.leaves_at[index].expand(heads, -1),
             gone_at=table.gone_at[index].expand(heads, -1),
+            freed_at=table.freed_at[index].expand(heads, -1),
             survivors=None if survivors is None else survivors[index].expand(heads, -1),
             first_unseen=table.first_unseen,
             quantisation=None if self.quantiser is None else self.quantiser.block(start, index, heads),

@@ -23,7 +23,8 @@ class LayerSchedule:
 
     positions: Tensor  # (H, K): the slots carried into the block, then the block's own tokens
     leaves_at: Tensor  # (H, K): the first query that cannot see the slot, or NEVER
-    gone_at: Tensor  # (H, K): the first step after which the slot is empty, or NEVER
+    gone_at: Tensor  # (H, K): the first step after which the slot holds nothing that counts, or NEVER
+    freed_at: Tensor  # (H, K): the first step after which it takes no memory; later where a window closed over it
     survivors: Tensor | None  # (H, n) indices into K of the slots left after the block; None = all
     first_unseen: int = NEVER  # the first query that cannot see a slot it might have seen, or NEVER
     quantisation: BlockQuantisation | None = None

@@ -19,6 +19,7 @@ class SlotTable:
         self.leaves_at = torch.full_like(positions, NEVER)
         # one record for both, but where a policy decides after its token has attended
         self.gone_at = self.leaves_at.clone() if delay else self.leaves_at
+        self.freed_at = self.gone_at  # a record of its own once the model's window closes over a slot in some heads
         self.is_alive = torch.zeros_like(positions, dtype=torch.bool)
         self.is_alive[..., :carried] = True
         self.taken = self.count = carried  # slots taken so far; those alive in each head
@@ -65,8 +66,10 @@ class SlotTable:
         return seen if window is None else seen & (self.positions[:, None] > queries - window)
 
     def mark(self, gone: Tensor, leaves_at: int, gone_at: int) -> None:
-        """Write down that these slots, (…, K) bool, leave, unless they have left before."""
+        """Write down that these slots, (…, K) bool, leave, unless they have left before; they still take memory."""
         self.first_unseen = min(self.first_unseen, leaves_at)
+        if self.freed_at is self.gone_at:
+            self.freed_at = self.gone_at.clone()
         for record, when in self.records(leaves_at, gone_at):
             record.copy_(torch.where(gone, record.clamp(max=when), record))
 
@@ -75,9 +78,15 @@ class SlotTable:
         self.first_unseen, self.indices = min(self.first_unseen, leaves_at), kept
         for record, when in self.records(leaves_at, gone_at):
             record.scatter_(-1, slots, record.gather(-1, slots).clamp(max=when))
+        self.free(slots, gone_at)
         self.is_alive.scatter_(-1, slots, False)
         self.count -= slots.shape[-1]
 
     def records(self, leaves_at: int, gone_at: int) -> list[tuple[Tensor, int]]:
         own = [(self.leaves_at, leaves_at)]
         return own if self.gone_at is self.leaves_at else [*own, (self.gone_at, gone_at)]
+
+    def free(self, slots: Tensor, at: int) -> None:
+        """Write down that these slots, (…, n), take no memory from this step on."""
+        if self.freed_at is not self.gone_at:
+            self.freed_at.scatter_(-1, slots, at)

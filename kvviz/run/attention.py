@@ -8,14 +8,17 @@ Letters: A query heads, H KV heads, G = A / H query heads of a group, R rows (qu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers import AttentionInterface, AttentionMaskInterface
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
@@ -53,6 +56,18 @@ class ActiveRun(Protocol):
 active_run: ContextVar[ActiveRun | None] = ContextVar("active_run", default=None)
 
 
+@contextmanager
+def routed(model: PreTrainedModel, run: ActiveRun) -> Iterator[None]:
+    """Inside, the model's attention goes through ``run``; routing is harmless outside a run, where it is stock sdpa."""
+    if model.config._attn_implementation != NAME:
+        model.set_attn_implementation(NAME)
+    token = active_run.set(run)
+    try:
+        yield
+    finally:
+        active_run.reset(token)
+
+
 def kvviz_attention(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **kwargs: Any
 ) -> tuple[Tensor, Tensor | None]:
@@ -64,6 +79,8 @@ def kvviz_attention(
         raise ValueError(f"kvviz runs one text at a time; this batch has {query.shape[0]}.")
     if kwargs.get("position_bias") is not None:
         raise ValueError(f"{type(module).__name__} adds a position bias, which kvviz does not know.")
+    if attention_mask is not None and attention_mask.data_ptr() != no_mask(attention_mask.device).data_ptr():
+        raise ValueError(f"{type(module).__name__} hides some keys by a rule of its own, which kvviz does not know.")
     scaling = kwargs.get("scaling")
     rule = Rule(
         scaling=query.shape[-1] ** -0.5 if scaling is None else scaling,
@@ -75,12 +92,21 @@ def kvviz_attention(
     return run.attend(module.layer_idx, query, key, value, rule, window), None  # type: ignore[arg-type]
 
 
-def kvviz_mask(*args: Any, **kwargs: Any) -> Tensor | None:
-    """No mask inside a run (the attention function makes its own); sdpa's mask otherwise.
+@cache
+def no_mask(device: torch.device | str) -> Tensor:
+    """What hides nothing, (1, 1, 1, 1) bool; always the same memory on one device."""
+    return torch.ones(1, 1, 1, 1, dtype=torch.bool, device=device)
 
-    A mask function must be registered beside the attention function, or transformers drops causality silently.
+
+def kvviz_mask(batch_size: int, q_length: int, kv_length: int, *args: Any, **kwargs: Any) -> Tensor | None:
+    """A mask that hides nothing inside a run (the attention function makes its own); sdpa's mask otherwise.
+
+    A mask function must be registered beside the attention function, or transformers drops causality silently. A model
+    that combines what it gets with a mask of its own hands over other memory, which tells it.
     """
-    return None if active_run.get() is not None else sdpa_mask(*args, **kwargs)
+    if active_run.get() is not None:
+        return no_mask(torch.device(kwargs.get("device", "cpu"))).expand(batch_size, 1, q_length, kv_length)
+    return sdpa_mask(batch_size, q_length, kv_length, *args, **kwargs)
 
 
 AttentionInterface.register(NAME, kvviz_attention)

@@ -21,11 +21,12 @@ from kvviz.eviction.lifetimes import FirstSteps
 from kvviz.eviction.opening import open_eviction
 from kvviz.eviction.schedule import LayerSchedule, RunContext
 from kvviz.models.heads import kv_heads_of
-from kvviz.models.rope import ropes_of
 from kvviz.run import attention
 from kvviz.run.attention import Rule
 from kvviz.run.block import Block, LayerContext, Recorder
+from kvviz.run.rotation import ropes_of
 from kvviz.run.visibility import Visibility
+from kvviz.text.counting import plural
 
 
 class Pass:
@@ -49,6 +50,9 @@ class Pass:
         self.lifetimes, self.keys_quantised, self.values_quantised = (
             FirstSteps(self.layers, self.kv_heads, self.device) for _ in range(3)
         )
+        # a slot that the model's own window closes over in some heads only takes memory until all heads can spare one
+        frees_later = setup.policy.differs and any(window is not None for window in self.windows)
+        self.freed = FirstSteps(self.layers, self.kv_heads, self.device) if frees_later else self.lifetimes
         self.fed = 0
         self.on_layer: Callable[[int], None] | None = None  # told of every layer of every block; may raise to stop
         self.schedules: list[LayerSchedule] = []  # of the block at hand, a layer each
@@ -67,19 +71,14 @@ class Pass:
         self.eviction.begin(start, rows)
         self.schedules, self.visibilities = [], {}
         self.queries, self.last = torch.arange(start, start + rows, device=self.device), start + rows - 1
-        use_kvviz_attention(self.model)
-        token = attention.active_run.set(self)
-        try:
-            with torch.inference_mode():
-                output = self.model(
-                    input_ids=ids,
-                    position_ids=self.queries[None],
-                    cache=self.cache,
-                    use_cache=True,
-                    logits_to_keep=1 if last_only else 0,
-                )
-        finally:
-            attention.active_run.reset(token)
+        with attention.routed(self.model, self), torch.inference_mode():
+            output = self.model(
+                input_ids=ids,
+                position_ids=self.queries[None],
+                cache=self.cache,
+                use_cache=True,
+                logits_to_keep=1 if last_only else 0,
+            )
         self.refuse_unseen_layers()
         self.fed += rows
         self.note_steps(rows)
@@ -117,11 +116,23 @@ class Pass:
             self.recorder.enter(layer, block.keys, block.values, self.queries)
         schedule = self.eviction.decide(layer, block)
         self.schedules.append(schedule)
+        self.refuse_parted_latent(layer)
         mixed = block.output(schedule, self.visibility(schedule, layer), self.recorder)
         self.slots[layer].settle(schedule.quantisation)
         if schedule.survivors is not None:
-            self.slots[layer].retain(schedule.survivors)
+            self.slots[layer].retain(schedule.survivors[: self.slots[layer].heads])
         return mixed
+
+    def refuse_parted_latent(self, layer: int) -> None:
+        """What all heads share can be kept for all of them or for none, and its codes are not those of a head's key."""
+        heads, setup = self.slots[layer].heads, self.setup
+        parts_heads = setup.policy.differs or bool(setup.policy.needs)
+        if heads != self.kv_heads and (heads != 1 or parts_heads or setup.storage.needs_heads):
+            raise ValueError(
+                f"This {self.model.config.model_type} model holds {plural(heads, 'entry')} for "
+                f"{self.kv_heads} heads of layer {layer}, so its heads cannot keep different tokens, nor quantise keys "
+                "of their own; choose a policy that looks at positions, such as window, and storage=native."
+            )
 
     def visibility(self, schedule: LayerSchedule, layer: int) -> Visibility:
         """What the rows of this block see in a layer; computed once for layers that are all alike."""
@@ -134,11 +145,13 @@ class Pass:
 
     def note_steps(self, rows: int) -> None:
         """Write down who left in this block, and what was quantised."""
-        for record in (self.lifetimes, self.keys_quantised, self.values_quantised):
+        for record in {self.lifetimes, self.freed, self.keys_quantised, self.values_quantised}:
             record.grow(self.fed, rows)
         for schedule, layers in by_schedule(self.schedules).items():
             if schedule.first_unseen < NEVER:
                 self.lifetimes.note(layers, schedule.positions, schedule.gone_at)
+                if self.freed is not self.lifetimes:
+                    self.freed.note(layers, schedule.positions, schedule.freed_at)
             if schedule.quantisation is not None:
                 self.keys_quantised.note(layers, schedule.positions, schedule.quantisation.key_at)
                 self.values_quantised.note(layers, schedule.positions, schedule.quantisation.value_at)
@@ -146,6 +159,10 @@ class Pass:
     def evicted_at(self) -> Tensor:
         """(L, H, T): the first step that cannot see each token; T for those still there."""
         return self.lifetimes.until(self.fed)
+
+    def freed_at(self) -> Tensor:
+        """(L, H, T): the first step after which each token takes no memory; T for those that still do."""
+        return self.freed.until(self.fed)
 
     def quantised_at(self) -> tuple[Tensor, Tensor] | None:
         """Of keys and of values, (L, H, T): the step after which each was quantised, T if never; None if none is."""
@@ -168,9 +185,9 @@ class Pass:
         return sum(layer.nbytes for layer in self.slots)
 
     @property
-    def widths(self) -> Widths:
-        """What one entry of one layer and KV head holds."""
-        return self.slots[0].widths
+    def stored(self) -> list[tuple[int, Widths]]:
+        """Of each layer: how many heads hold entries of their own, and what one entry holds."""
+        return [(layer.heads, layer.widths) for layer in self.slots]
 
 
 def by_schedule(schedules: list[LayerSchedule]) -> dict[LayerSchedule, list[int]]:
@@ -179,12 +196,6 @@ def by_schedule(schedules: list[LayerSchedule]) -> dict[LayerSchedule, list[int]
     for layer, schedule in enumerate(schedules):
         found.setdefault(schedule, []).append(layer)
     return found
-
-
-def use_kvviz_attention(model: PreTrainedModel) -> None:
-    """Route the model's attention through kvviz; harmless outside a run, where it is stock sdpa."""
-    if model.config._attn_implementation != attention.NAME:
-        model.set_attn_implementation(attention.NAME)
 
 
 def learned_positions(model: PreTrainedModel) -> int | None:

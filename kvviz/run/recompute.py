@@ -27,7 +27,6 @@ class RecomputePass:
     """
 
     cache_bytes = 0
-    widths = Widths(0, 0, 0)
 
     def __init__(
         self, model: PreTrainedModel, setup: Setup, *, tokens: int | None = None, recorder: Recorder | None = None
@@ -40,6 +39,7 @@ class RecomputePass:
         self.chosen = None if tokens is None else sample(tokens, self.budget)
         probe = Pass(model, self.inner, prompt_tokens=1)  # refuses setups that have no meaning for the model
         self.layers, self.kv_heads = probe.layers, probe.kv_heads
+        self.stored = [(self.kv_heads, Widths(0, 0, 0))] * self.layers
 
     @property
     def fed(self) -> int:
@@ -74,6 +74,8 @@ class RecomputePass:
         """(L, H, T): token j is last read for the prediction at j + B − 1."""
         gone = (torch.arange(self.fed) + self.budget).clamp(max=self.fed)
         return gone.expand(self.layers, self.kv_heads, -1)
+
+    freed_at = evicted_at
 
     def quantised_at(self) -> tuple[Tensor, Tensor] | None:
         """Nothing is stored, so nothing is quantised."""

@@ -30,7 +30,8 @@ class Trace:
     prompt_tokens: int
     evicted_at: Ints  # (L, H, T): the first step that cannot see the token; T if it is still there
     nll: Floats  # (T − 1,) nats: nll[i] = −log p(token i+1 | tokens 0…i)
-    widths: Widths  # what one token holds in one layer and one KV head
+    freed_at: Ints  # (L, H, T): the same for the memory it takes, which a model's own window may free later
+    stored: tuple[tuple[int, Widths], ...]  # of each layer: heads with entries of their own, and what one entry holds
     cache_bytes: int  # K and V payload at the end, scales of quantised entries included
     seconds: float  # wall time of the pass
     query_heads: int
@@ -80,8 +81,9 @@ class Trace:
         if self.setup.policy.recomputes:
             return np.zeros(self.tokens, dtype=np.int64)
         steps = [None] * self.layers if self.quantised_at is None else list(zip(*self.quantised_at, strict=True))
-        storage, layers = self.setup.storage, zip(self.evicted_at, steps, strict=True)
-        return np.sum([storage.bytes_at(self.widths, ends, quantised) for ends, quantised in layers], axis=0)
+        storage, layers = self.setup.storage, zip(self.stored, self.freed_at, steps, strict=True)
+        held = [storage.bytes_at(widths, ends[:heads], coded) for (heads, widths), ends, coded in layers]
+        return np.sum(held, axis=0)
 
 
 def freeze(value: object) -> None:

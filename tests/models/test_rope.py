@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
 import torch
-from transformers import AutoModelForCausalLM, LlamaConfig
 
-from kvviz.models.rope import Rope, ropes_of
-from tests.tiny import ROTARY, tiny
+from kvviz.models.rope import Rope
+from kvviz.run.rotation import ropes_of
+from tests.tiny import tiny
 
 
 def test_a_quarter_turn_by_hand() -> None:
@@ -30,35 +29,12 @@ def test_only_the_rotary_part_moves() -> None:
     assert torch.equal(moved[:, 4:], keys[:, 4:]) and not torch.equal(moved[:, :4], keys[:, :4])
 
 
-@pytest.mark.parametrize("name", ROTARY)
-def test_every_rotary_model_has_one_rope_a_layer(name: str) -> None:
-    assert len(ropes_of(tiny(name))) == 3
+def test_interleaved_channels_turn_with_their_neighbours() -> None:
+    rope = Rope(torch.tensor([torch.pi / 2], dtype=torch.float64), start=1, interleaved=True)
+    keys = torch.tensor([5.0, 1.0, 0.0, 7.0], dtype=torch.float64)
+    assert torch.allclose(rope.moved(keys, torch.tensor(1)), torch.tensor([5.0, 0.0, 1.0, 7.0], dtype=torch.float64))
 
 
-def test_gemma3_keeps_one_set_of_frequencies_per_type_of_layer() -> None:
-    ropes = ropes_of(tiny("gemma3"))
-    assert torch.equal(ropes[0].inv_freq, ropes[2].inv_freq)
-    assert not torch.equal(ropes[0].inv_freq, ropes[1].inv_freq)
-
-
-def test_length_dependent_frequencies_are_refused() -> None:
-    config = LlamaConfig(
-        vocab_size=16,
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0},
-    )
-    with pytest.raises(ValueError, match="'dynamic' frequencies change"):
-        ropes_of(AutoModelForCausalLM.from_config(config))
-
-
-def test_interleaved_channels_are_refused() -> None:
-    from transformers import CohereConfig
-
-    config = CohereConfig(
-        vocab_size=16, hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
-    )
-    with pytest.raises(ValueError, match="pairs the rotary channels"):
-        ropes_of(AutoModelForCausalLM.from_config(config))
+def test_without_frequencies_nothing_moves() -> None:
+    keys = torch.randn(2, 1, 8)
+    assert torch.equal(Rope(torch.empty(0)).moved(keys, torch.tensor([[1, 2, 3]] * 2)), keys.expand(2, 3, 8))

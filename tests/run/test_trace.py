@@ -11,7 +11,9 @@ from kvviz.run.trace import Trace
 def trace_of(evicted_at: list[list[list[int]]]) -> Trace:
     lifetimes = np.array(evicted_at, dtype=np.int32)
     tokens = lifetimes.shape[-1]
-    return Trace("replayed", Setup(), np.arange(tokens), 1, lifetimes, np.zeros(tokens - 1), Widths(3, 1, 4), 0, 0.0, 4)
+    stored = ((lifetimes.shape[1], Widths(3, 1, 4)),) * len(lifetimes)
+    losses = np.zeros(tokens - 1)
+    return Trace("replayed", Setup(), np.arange(tokens), 1, lifetimes, losses, lifetimes, stored, 0, 0.0, 4)
 
 
 def test_lifetimes_tell_what_is_held_at_every_step() -> None:

@@ -1,0 +1,194 @@
+"""One try of a model on a few tokens: does kvviz compute what the stock model computes, and what works on it?
+
+An architecture that nobody thought of may hide keys by a rule of its own, count positions in another way, or carry a
+state from token to token. Its pictures would look real; so it is asked before any is drawn.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from kvviz.cache.slots import native_windows
+from kvviz.choices.setup import Setup
+from kvviz.choices.storage import STORAGES
+from kvviz.knobs import Choice
+from kvviz.models import Loaded, tokens
+from kvviz.models.stock import stock_logits
+from kvviz.policies import POLICIES
+from kvviz.policies.window import Window
+from kvviz.run.engine import Pass
+from kvviz.run.replay import replay
+from kvviz.run.rotation import ropes_of
+
+TOKENS, PROMPT, WINDOW = 9, 6, 4
+# knobs so small that of so few tokens something leaves, and something is quantised
+SMALL = {"budget": 5, "sinks": 2, "recent": 2, "observe": 2, "kernel": 3, "group": 2, "residual": 2, "resident": 2}
+# Largest gaps in log-probability, in nats, between two orders of the same sums (measured on SmolLM2: 2.0e-4 in
+# float32). In half precision the gap between the stock model's own two kinds of attention says how far that goes.
+ALLOWED_GAP = {torch.float64: 1e-5, torch.float32: 2e-3}
+Answer: TypeAlias = "bool | str"  # True, or why not
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came out: gaps are the largest difference in log-probability from the stock model, in nats.
+
+    ``slot``, and each of ``storages`` and ``policies`` by name: True, or in one sentence why not.
+    """
+
+    model_type: str
+    full_gap: float | None = None  # the full cache in one block
+    stepped_gap: float | None = None  # the full cache, one token at a time
+    window_gap: float | None = None  # a window, against the stock model under the same mask
+    allowed_gap: float | None = None  # the largest gap that counts as the same sums in another order
+    slot: Answer = "It was not tried."
+    storages: Mapping[str, Answer] = field(default_factory=dict)
+    policies: Mapping[str, Answer] = field(default_factory=dict)
+    reason: str = ""  # why no run of this model may be shown; empty if all is well
+
+    @property
+    def is_ok(self) -> bool:
+        return not self.reason
+
+    def refusal(self, setup: Setup) -> str:
+        """Why this setup may not be shown on the model; empty if it may."""
+        answers = [self.policies.get(setup.policy.name(), True), self.storages.get(setup.storage.name(), True)]
+        if setup.positions == "slot":
+            answers.append(self.slot)
+        return self.reason or next((answer for answer in answers if isinstance(answer, str)), "")
+
+
+def try_model(model: PreTrainedModel, ids: Tensor | None = None) -> Trial:
+    """Try the model on tokens (T,), by default some spread over its vocabulary; nothing is raised, all is answered."""
+    trial = Trial(model_type=model.config.model_type)
+    gaps: dict[str, Any] = {}
+    try:
+        ids = some_ids(model) if ids is None else ids.to(model.device)
+        for name, gap, allowed in compared(model, ids):
+            gaps |= {name: gap, "allowed_gap": max(allowed, gaps.get("allowed_gap", 0.0))}
+            if not gap <= allowed:
+                return replace(trial, **gaps, reason=disagreement(trial.model_type, name, gap, allowed))
+    except Exception as error:  # a foreign architecture can fail in any way; the reader needs one sentence
+        return replace(trial, **gaps, reason=sentence_of(error, trial.model_type))
+    return replace(trial, **gaps, **what_works(model, ids))
+
+
+SENTENCE = "The cat sat on the warm mat because it liked the morning sun."
+_trials: WeakKeyDictionary[PreTrainedModel, Trial] = WeakKeyDictionary()
+
+
+def trial_of(loaded: Loaded) -> Trial:
+    """The try of a loaded model on a plain sentence, made once."""
+    if loaded.model not in _trials:
+        ids = tokens.encode(loaded.tokenizer, SENTENCE, TOKENS)
+        _trials[loaded.model] = try_model(loaded.model, torch.tensor(ids) if len(ids) == TOKENS else None)
+    return _trials[loaded.model]
+
+
+def some_ids(model: PreTrainedModel) -> Tensor:
+    vocabulary = model.config.get_text_config(decoder=True).vocab_size
+    return torch.linspace(0.15, 0.85, TOKENS, device=model.device).mul(vocabulary).long()
+
+
+Compared: TypeAlias = "tuple[str, float, float]"  # the gap's name, the gap, and the largest that is allowed
+
+
+def compared(model: PreTrainedModel, ids: Tensor) -> list[Compared]:
+    """The three comparisons with the stock model, each after the one before it."""
+    expected = stock_logits(model, ids)
+    if not expected.isfinite().all():
+        raise ValueError(
+            f"This {model.config.model_type} model answers with something that is no number: its weights hold NaN, or "
+            "overflow in this number format; choose another dtype or sound weights."
+        )
+    allowed = allowed_gap(model, ids, None, expected)
+    whole = Pass(model, Setup(), prompt_tokens=PROMPT).feed(ids)
+    found = [("full_gap", gap_between(whole, expected), allowed)]
+    run = Pass(model, Setup(), prompt_tokens=PROMPT)
+    stepped = torch.cat([run.feed(part) for part in (ids[:PROMPT], *ids[PROMPT:].split(1))])
+    found.append(("stepped_gap", gap_between(stepped, expected), allowed))
+    if any(gap > most for _, gap, most in found):
+        return found
+    size = min([WINDOW, *(window for window in native_windows(model.config) if window is not None)])
+    masked = stock_logits(model, ids, window=size)
+    kept = Pass(model, Setup(Window(budget=size)), prompt_tokens=PROMPT).feed(ids)
+    return [*found, ("window_gap", gap_between(kept, masked), allowed_gap(model, ids, size, masked))]
+
+
+def gap_between(mine: Tensor, theirs: Tensor) -> float:
+    """The largest difference in log-probability; infinite where one is not a number."""
+    wide = torch.promote_types(mine.dtype, torch.float32)
+    gap = (mine.to(wide).log_softmax(-1) - theirs.to(wide).log_softmax(-1)).abs()
+    return float(gap.nan_to_num(torch.inf).max())
+
+
+def allowed_gap(model: PreTrainedModel, ids: Tensor, window: int | None, expected: Tensor) -> float:
+    """How far two orders of the same sums may part in the model's number format."""
+    if model.dtype in ALLOWED_GAP:
+        return ALLOWED_GAP[model.dtype]
+    return max(0.05, 2 * gap_between(stock_logits(model, ids, window=window, attention="sdpa"), expected))
+
+
+def what_works(model: PreTrainedModel, ids: Tensor) -> dict[str, Any]:
+    """Whether slot positions work, and which of the kinds of storage and policies."""
+
+    def tried(setup: Setup) -> Answer:
+        return answered(model, lambda: read(model, ids, setup))
+
+    return {
+        "slot": answered(model, lambda: ropes_of(model)),
+        "storages": {name: tried(Setup(storage=small(kind))) for name, kind in STORAGES.items()},
+        "policies": {name: tried(Setup(small(kind))) for name, kind in POLICIES.items()},
+    }
+
+
+def read(model: PreTrainedModel, ids: Tensor, setup: Setup) -> None:
+    """Read the tokens under the setup; ValueError where the bytes are not those that the lifetimes tell."""
+    trace = replay(model, ids.tolist(), setup, prompt_tokens=PROMPT, block=PROMPT)
+    if trace.bytes_at()[-1] != trace.cache_bytes:
+        raise ValueError(f"the cache holds {trace.cache_bytes} bytes where {trace.bytes_at()[-1]} were counted")
+
+
+def small(kind: type[Choice]) -> Any:
+    return kind(**{knob.name: SMALL[knob.name] for knob in fields(kind) if knob.name in SMALL})
+
+
+def answered(model: PreTrainedModel, attempt: Callable[[], object]) -> Answer:
+    try:
+        attempt()
+    except Exception as error:  # as in ``try_model``
+        return sentence_of(error, model.config.model_type)
+    return True
+
+
+def disagreement(model_type: str, name: str, gap: float, allowed: float) -> str:
+    """One sentence about a gap that is too large."""
+    case = {
+        "full_gap": "with the full cache",
+        "stepped_gap": "with the full cache, one token at a time,",
+        "window_gap": "with a window",
+    }[name]
+    return (
+        f"{model_type} models are refused: {case} kvviz' log-probabilities differ from the stock model's by up to "
+        f"{gap:.3g} nats where {allowed:.2g} is allowed, so this model sees, places or carries tokens in a way that "
+        "kvviz does not know; choose a causal model of another architecture, such as Llama, Qwen or Gemma."
+    )
+
+
+def sentence_of(error: Exception, model_type: str) -> str:
+    """A refusal as it was said; what nobody expected in one sentence, its traceback in the log."""
+    if isinstance(error, ValueError):
+        return str(error)
+    logging.getLogger(__name__).info("The try of a %s model failed.", model_type, exc_info=error)
+    return (
+        f"{model_type} models cannot be run this way: a try on {TOKENS} tokens failed ({type(error).__name__}: "
+        f"{' '.join(str(error).split())[:160]})."
+    )
