@@ -71,13 +71,10 @@ def tiny_config(model_type: str, **changes: Any) -> PretrainedConfig:
 
 def shrunk(kind: type[PretrainedConfig], changes: dict[str, Any]) -> PretrainedConfig:
     stock = kind().to_dict()
-    values = {
-        name: small
-        for name, small in SMALL.items()
-        if stock.get(name) is not None and not isinstance(stock[name], dict)
-    }
-    for name, part in kind.sub_configs.items():
-        if isinstance(stock.get(name), dict) and hasattr(part, "sub_configs"):
+    values = {name: small for name, small in SMALL.items() if isinstance(stock.get(name), (int, float))}
+    for name in kind.sub_configs:
+        if isinstance(stock.get(name), dict) and stock[name].get("model_type") in CONFIG_MAPPING:
+            part = CONFIG_MAPPING[stock[name]["model_type"]]
             values[name] = shrunk(part, changes if name == "text_config" else {})
     return kind(**values | changes)
 

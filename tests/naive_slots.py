@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
-LOW, HIGH = -100, 16  # positions at which every token is run; each step needs earlier entries a little further down
+PLACES = 120  # positions at which every token is run, from 0 on; each step needs the last entry one place lower
 
 
 def renumbered_logits(model: PreTrainedModel, ids: Tensor, budget: int, sinks: int) -> Tensor:
@@ -19,7 +19,7 @@ def renumbered_logits(model: PreTrainedModel, ids: Tensor, budget: int, sinks: i
     """
     before = model.config._attn_implementation
     model.set_attn_implementation("eager")
-    places = torch.arange(LOW, HIGH)
+    places = torch.arange(PLACES)
     entries: dict[int, list[tuple[Tensor, Tensor]]] = {}  # of each token, layer by layer, at all places at once
     held: dict[int, list[int]] = defaultdict(list)  # of each layer
     rows = []
@@ -42,6 +42,6 @@ def renumbered_logits(model: PreTrainedModel, ids: Tensor, budget: int, sinks: i
             tokens = token.expand(len(places), 1)
             logits = model(input_ids=tokens, position_ids=places[:, None], cache=cache, use_cache=True).logits
         entries[step] = [(layer.keys[:, :, -1:], layer.values[:, :, -1:]) for layer in cache.layers]
-        rows.append(logits[budget - 1 - LOW, -1])
+        rows.append(logits[-1, -1])
     model.set_attn_implementation(before)
     return torch.stack(rows)

@@ -116,16 +116,22 @@ class Pass:
             self.recorder.enter(layer, block.keys, block.values, self.queries)
         schedule = self.eviction.decide(layer, block)
         self.schedules.append(schedule)
-        self.refuse_parted_latent(layer)
+        self.refuse_other_heads(layer, block)
         mixed = block.output(schedule, self.visibility(schedule, layer), self.recorder)
         self.slots[layer].settle(schedule.quantisation)
         if schedule.survivors is not None:
             self.slots[layer].retain(schedule.survivors[: self.slots[layer].heads])
         return mixed
 
-    def refuse_parted_latent(self, layer: int) -> None:
+    def refuse_other_heads(self, layer: int, block: Block) -> None:
         """What all heads share can be kept for all of them or for none, and its codes are not those of a head's key."""
-        heads, setup = self.slots[layer].heads, self.setup
+        heads, setup, found = self.slots[layer].heads, self.setup, block.key.shape[1]
+        if found != self.kv_heads:
+            raise ValueError(
+                f"{self.model.config.model_type} models are refused: layer {layer} attends with "
+                f"{plural(found, 'KV head')} where the config says {self.kv_heads}; kvviz needs one number for all "
+                "layers."
+            )
         parts_heads = setup.policy.differs or bool(setup.policy.needs)
         if heads != self.kv_heads and (heads != 1 or parts_heads or setup.storage.needs_heads):
             raise ValueError(

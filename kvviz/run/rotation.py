@@ -7,7 +7,6 @@ so each known way is tried on the keys, and a model whose keys no way explains i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 import torch
@@ -33,9 +32,11 @@ class KeyProbe:
 
     def __init__(self) -> None:
         self.keys: list[Tensor] = []  # a layer each, (1, H, T, D)
+        self.lengths: list[Tensor] = []  # of the queries, (1, A, T)
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule, window: int | None) -> Tensor:
         self.keys.append(key)
+        self.lengths.append(query.norm(dim=-1))
         rows = torch.arange(key.shape[2], device=key.device)
         age = rows[:, None] - rows
         visible = (age >= 0) & (age < (window or len(rows)))
@@ -52,15 +53,27 @@ def ropes_of(model: PreTrainedModel) -> list[Rope]:
 
 def found_ropes(model: PreTrainedModel) -> tuple[Rope, ...]:
     candidates_of(model, 0, 0)  # refuses before anything is run
-    before, after = (keys_at(model, first) for first in (0, SHIFT))
-    ropes = tuple(rope_of(model, layer, *keys) for layer, keys in enumerate(zip(before, after, strict=True)))
+    before, after, far = (probed(model, first) for first in (0, SHIFT, farthest(model)))
+    pairs = zip(before.keys, after.keys, strict=True)
+    ropes = tuple(rope_of(model, layer, *keys) for layer, keys in enumerate(pairs))
+    if not torch.allclose(far.lengths[0], before.lengths[0], rtol=0.02):
+        raise ValueError(
+            f"positions=slot is refused for {model.config.model_type}: it scales its queries by their position, so a "
+            "text that is renumbered is not the same text. Choose positions=original."
+        )
     if not any(len(rope.inv_freq) for rope in ropes):
         raise ValueError(f"positions=slot means nothing to {model.config.model_type}: its keys carry no position.")
     return ropes
 
 
-def keys_at(model: PreTrainedModel, first: int) -> Sequence[Tensor]:
-    """The keys of every layer, (1, H, T, D), with the first token at position ``first``."""
+def farthest(model: PreTrainedModel) -> int:
+    """A position near the end of those that the model was trained on."""
+    trained = getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None)
+    return max(0, (trained or 2048) - TOKENS)
+
+
+def probed(model: PreTrainedModel, first: int) -> KeyProbe:
+    """What the layers hand over with the first token at position ``first``."""
     vocabulary = model.config.get_text_config(decoder=True).vocab_size
     ids = torch.linspace(0.2, 0.8, TOKENS, device=model.device).mul(vocabulary).long()
     probe = KeyProbe()
@@ -71,7 +84,7 @@ def keys_at(model: PreTrainedModel, first: int) -> Sequence[Tensor]:
             cache=DynamicCache(config=model.config),
             use_cache=True,
         )
-    return probe.keys
+    return probe
 
 
 def rope_of(model: PreTrainedModel, layer: int, before: Tensor, after: Tensor) -> Rope:
