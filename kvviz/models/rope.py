@@ -84,3 +84,34 @@ def frequencies_of(model: nn.Module, layer: int) -> Tensor:
 
 def has_frequencies(module: nn.Module) -> bool:
     return any(name.endswith("inv_freq") for name, _ in module.named_buffers(recurse=False))
+
+
+def turning_lengths(model: nn.Module) -> list[tuple[int, bool]]:
+    """Lengths of a text beyond which rotary frequencies change, and whether they do with every further token."""
+    found = []
+    for rotary in filter(has_frequencies, model.modules()):
+        rope_type = getattr(rotary, "rope_type", "default")
+        parameters = getattr(rotary.config, "rope_parameters", None) or {}
+        kinds = rope_type if isinstance(rope_type, dict) else {None: rope_type}
+        for layer_type, kind in kinds.items():
+            own = parameters if layer_type is None else parameters[layer_type]
+            if kind == "dynamic":
+                found.append((int(rotary.config.max_position_embeddings), True))
+            elif kind == "longrope":
+                found.append((int(own["original_max_position_embeddings"]), False))
+    return found
+
+
+def parts_by_length(turns: list[tuple[int, bool]], start: int, rows: int) -> list[int]:
+    """Into how many tokens each to part a block of ``rows`` from position ``start``, so that all of a part meet the
+    same frequencies as when the tokens come one at a time; they add up to ``rows``.
+
+    A part ends one token before a turn too: only a text that is shorter makes transformers go back to the frequencies
+    it was trained with.
+    """
+    end = start + rows
+    cuts = {end} | {cut for length, _ in turns for cut in (length - 1, length)}
+    for length, every_token in turns:
+        cuts |= set(range(length, end)) if every_token else set()
+    inside = sorted(cut for cut in cuts if start < cut <= end)
+    return [cut - before for before, cut in zip([start, *inside], inside, strict=False)]

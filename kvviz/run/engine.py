@@ -21,6 +21,7 @@ from kvviz.eviction.lifetimes import FirstSteps
 from kvviz.eviction.opening import open_eviction
 from kvviz.eviction.schedule import LayerSchedule, RunContext
 from kvviz.models.heads import kv_heads_of
+from kvviz.models.rope import parts_by_length, turning_lengths
 from kvviz.run import attention
 from kvviz.run.attention import Rule
 from kvviz.run.block import Block, LayerContext, Recorder
@@ -58,6 +59,7 @@ class Pass:
         self.schedules: list[LayerSchedule] = []  # of the block at hand, a layer each
         self.visibilities: dict[LayerSchedule, Visibility] = {}
         self.learned_positions = learned_positions(model)
+        self.turns = turning_lengths(model)
 
     @property
     def softmax(self) -> str:
@@ -65,9 +67,15 @@ class Pass:
 
     def feed(self, token_ids: Sequence[int] | Tensor, *, last_only: bool = False) -> Tensor:
         """Logits (R, vocabulary) of a block of R tokens, or (1, vocabulary) of its last one."""
-        ids = torch.as_tensor(token_ids, device=self.device).view(1, -1)
+        ids = torch.as_tensor(token_ids, device=self.device).view(-1)
+        self.refuse_beyond_learned(self.fed + len(ids))
+        sizes = parts_by_length(self.turns, self.fed, len(ids))
+        logits = [self.feed_part(part[None], last_only) for part in ids.split(sizes)]
+        return logits[-1] if last_only or len(logits) == 1 else torch.cat(logits)
+
+    def feed_part(self, ids: Tensor, last_only: bool) -> Tensor:
+        """A block (1, R) whose tokens all meet the same rotary frequencies."""
         start, rows = self.fed, ids.shape[1]
-        self.refuse_beyond_learned(start + rows)
         self.eviction.begin(start, rows)
         self.schedules, self.visibilities = [], {}
         self.queries, self.last = torch.arange(start, start + rows, device=self.device), start + rows - 1
@@ -82,7 +90,8 @@ class Pass:
         self.refuse_unseen_layers()
         self.fed += rows
         self.note_steps(rows)
-        return output.logits[0]
+        logits: Tensor = output.logits[0]
+        return logits
 
     def refuse_beyond_learned(self, tokens: int) -> None:
         """A model that learned its positions has none beyond the last; a rotary one only leaves its trained range."""
@@ -183,6 +192,11 @@ class Pass:
         trained = getattr(self.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
         if trained is not None and self.fed > trained:
             notes.append(f"The text has {self.fed} tokens; the model was trained on positions up to {trained} only.")
+        if any(self.fed > length for length, _ in self.turns):
+            notes.append(
+                "This model's rotary frequencies change with the length of the text. Each token meets those of its own "
+                "step, and kept keys stay as they were rotated, as in decoding; one pass over the whole text differs."
+            )
         return notes
 
     @property
