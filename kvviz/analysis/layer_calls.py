@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from kvviz.analysis.sparse_linear import SparseLinearMode
+from kvviz.models.rope import turning_lengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,7 @@ class Enough(Exception):
 
 def layer_calls(model: PreTrainedModel, token_ids: NDArray[np.integer], count: int) -> list[Call]:
     """Run the model up to its first ``count`` layers and write down how it called each of them."""
+    refuse_growing_frequencies(model, len(token_ids))
     calls: list[Call] = []
 
     def note(layer: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
@@ -61,6 +63,17 @@ def layer_calls(model: PreTrainedModel, token_ids: NDArray[np.integer], count: i
         for hook in hooks:
             hook.remove()
     return calls
+
+
+def refuse_growing_frequencies(model: PreTrainedModel, tokens: int) -> None:
+    """One pass over all tokens gives all of them the frequencies of the last, which no run has met."""
+    trained = min((length for length, _ in turning_lengths(model)), default=tokens)
+    if tokens > trained:
+        raise ValueError(
+            f"The gradients are taken in one pass over {tokens} tokens, and the rotary frequencies of this "
+            f"{model.config.model_type} model change with the length of the text; choose at most the {trained} tokens "
+            "that it was trained on."
+        )
 
 
 def layers_of(model: PreTrainedModel) -> nn.ModuleList:

@@ -16,7 +16,7 @@ from transformers import PreTrainedModel
 from kvviz.cache.quantiser import NEVER
 from kvviz.cache.slots import SlotsLayer, native_windows, slots_cache
 from kvviz.choices.setup import Setup
-from kvviz.choices.storage import Widths
+from kvviz.choices.storage import Stored, Widths
 from kvviz.eviction.lifetimes import FirstSteps
 from kvviz.eviction.opening import open_eviction
 from kvviz.eviction.schedule import LayerSchedule, RunContext
@@ -187,8 +187,7 @@ class Pass:
 
     def notes(self) -> list[str]:
         """Sentences about this run that a reader of its numbers must know."""
-        cold = sum(layer.store.cold_nbytes for layer in self.slots)
-        notes = self.setup.storage.placement_notes(self.cache_bytes, cold, self.device.type)
+        notes = self.setup.storage.notes(self.stored_so_far())
         trained = getattr(self.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
         if trained is not None and self.fed > trained:
             notes.append(f"The text has {self.fed} tokens; the model was trained on positions up to {trained} only.")
@@ -199,6 +198,17 @@ class Pass:
             )
         return notes
 
+    def stored_so_far(self) -> Stored:
+        coded = self.quantised_at()
+        return Stored(
+            total_bytes=self.cache_bytes,
+            cold_bytes=sum(layer.store.cold_nbytes for layer in self.slots),
+            device=self.device.type,
+            number_format=str(self.model.dtype).removeprefix("torch."),
+            most_held=most_held(self.evicted_at()),
+            has_codes=coded is not None and any(bool((steps < self.fed).any()) for steps in coded),
+        )
+
     @property
     def cache_bytes(self) -> int:
         """Bytes of all key and value tensors held now."""
@@ -208,6 +218,14 @@ class Pass:
     def stored(self) -> list[tuple[int, Widths]]:
         """Of each layer: how many heads hold entries of their own, and what one entry holds."""
         return [(layer.heads, layer.widths) for layer in self.slots]
+
+
+def most_held(evicted_at: Tensor) -> int:
+    """The most entries that one layer and head held after a step, from their lifetimes (L, H, T)."""
+    leaving = torch.zeros(*evicted_at.shape[:2], evicted_at.shape[2] + 1, dtype=torch.long, device=evicted_at.device)
+    leaving.scatter_add_(-1, evicted_at, torch.ones_like(evicted_at))
+    entered = torch.arange(1, evicted_at.shape[2] + 1, device=evicted_at.device)
+    return int((entered - leaving[..., :-1].cumsum(-1)).max())
 
 
 def by_schedule(schedules: list[LayerSchedule]) -> dict[LayerSchedule, list[int]]:

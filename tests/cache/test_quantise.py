@@ -84,3 +84,13 @@ def test_the_quantiser_is_plain_torch() -> None:
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert {name.partition(".")[0] for name in names} <= {"__future__", "typing", "torch", "kvviz"}
+
+
+@pytest.mark.parametrize(("dtype", "steps"), [(torch.float32, 0.501), (torch.bfloat16, 1.1)])
+def test_how_many_steps_an_int8_number_may_be_off(dtype: torch.dtype, steps: float) -> None:
+    """In bfloat16 the scale is rounded to 8 bits and so is what comes back: about one step, as a note says."""
+    values = torch.randn(200, 64, generator=torch.Generator().manual_seed(0)).to(dtype)
+    codes = encode_values(values, 8, 32)
+    error = (decode_values(codes, 8, 32, 64).float() - values.float()).abs().view(200, 2, 32).amax(-1)
+    worst = float((error / codes.scale.float()).max())
+    assert steps / 2.5 < worst <= steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -214,3 +215,21 @@ def test_without_a_gpu_there_is_nothing_to_offload() -> None:
     trace = replay(tiny("llama"), some_ids(8).tolist(), Setup(storage=Offload()))
     assert any("nothing to offload" in note for note in trace.notes)
     assert not replay(tiny("llama"), some_ids(8).tolist(), Setup(storage=Native())).notes
+
+
+def test_a_coded_storage_that_codes_nothing_says_so() -> None:
+    """With a budget below the residual nothing is ever coded, and the native numbers looked like int4's."""
+    ids = some_ids(TOKENS).tolist()
+    small = parse_setup({"policy": "window:budget=6", "storage": "int4:group=8,residual=16"})
+    trace = replay(tiny("llama"), ids, small)
+    note = next(note for note in trace.notes if note.startswith("int4 changed nothing here"))
+    assert "no head ever held more than 6" in note
+    assert not any(
+        "changed nothing" in note for note in replay(tiny("llama"), ids, replace(small, storage=SMALL)).notes
+    )
+
+
+def test_int8_in_bfloat16_says_how_far_off_it_is() -> None:
+    model, ids = deepcopy(tiny("llama")).to(torch.bfloat16), some_ids(TOKENS).tolist()
+    trace = replay(model, ids, parse_setup({"storage": "int8:group=2,residual=4"}))
+    assert any("within about one step of its code" in note for note in trace.notes)

@@ -4,7 +4,7 @@ A kind says everything about its own numbers; the tensors behind it are in ``kvv
 """
 
 from kvviz import knobs
-from kvviz.choices.storage.base import Storage, Terms, Widths
+from kvviz.choices.storage.base import Storage, Stored, Terms, Widths
 from kvviz.choices.storage.native import Native
 from kvviz.choices.storage.offload import Offload
 from kvviz.choices.storage.quantised import Int2, Int4, Int8, Quantised
@@ -18,6 +18,7 @@ __all__ = [
     "Offload",
     "Quantised",
     "Storage",
+    "Stored",
     "Terms",
     "Widths",
     "parse_storage",

@@ -37,6 +37,18 @@ class Widths:
 
 
 @dataclass(frozen=True)
+class Stored:
+    """What a run has stored so far."""
+
+    total_bytes: int
+    cold_bytes: int  # of them, away from the model's device
+    device: str  # "cpu", "cuda" or "mps"
+    number_format: str  # the model's own, such as "float32"
+    most_held: int  # entries that one layer and head held after a step, at most
+    has_codes: bool  # whether any entry was ever quantised
+
+
+@dataclass(frozen=True)
 class Storage(Choice):
     """How the keys and values of a kept token are held in memory. A kind answers all of this or is refused."""
 
@@ -72,8 +84,8 @@ class Storage(Choice):
         """Lengths up to ``tokens``, one of which has the most bytes; ``tokens`` alone where bytes never fall."""
         return {tokens}
 
-    def placement_notes(self, total_bytes: int, cold_bytes: int, device: str) -> list[str]:
-        """Sentences about where the bytes lie, for a reader of their number."""
+    def notes(self, stored: Stored) -> list[str]:
+        """Sentences about what a run has stored, for a reader of its numbers."""
         return []
 
 

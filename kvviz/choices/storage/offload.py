@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kvviz.choices.storage.base import Stored
 from kvviz.choices.storage.native import Native
 from kvviz.knobs import BUDGET_LIMIT, knob
 
@@ -20,8 +21,9 @@ class Offload(Native):
     source = "Sheng et al., FlexGen: High-Throughput Generative Inference of LLMs with a Single GPU, 2023"
     resident: int = knob(64, "latest entries kept on the GPU", 1, BUDGET_LIMIT)
 
-    def placement_notes(self, total_bytes: int, cold_bytes: int, device: str) -> list[str]:
-        if device == "cpu":
+    def notes(self, stored: Stored) -> list[str]:
+        """Where the bytes lie."""
+        if stored.device == "cpu":
             return ["The model runs on the CPU, where all entries lie already: there is nothing to offload."]
-        hot = total_bytes - cold_bytes
-        return [f"Of {total_bytes:,} bytes of cache {cold_bytes:,} lie in CPU memory, {hot:,} on the GPU."]
+        total, cold = stored.total_bytes, stored.cold_bytes
+        return [f"Of {total:,} bytes of cache {cold:,} lie in CPU memory, {total - cold:,} on the GPU."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from kvviz.choices.storage.base import Storage, Terms, Widths, entered_at, held_at
+from kvviz.choices.storage.base import Storage, Stored, Terms, Widths, entered_at, held_at
 from kvviz.knobs import knob
 
 if TYPE_CHECKING:
@@ -72,6 +72,21 @@ class Quantised(Storage):
         first_block = max(living_sinks, min(oldest, coded) // group)
         held = min(seen, sinks + recent)
         return held - min(sinks, coded) - max(0, coded - oldest), living_sinks + coded // group - first_block
+
+    def notes(self, stored: Stored) -> list[str]:
+        """Where nothing was quantised at all, and where the scales themselves are coarse."""
+        if not stored.has_codes:
+            return [
+                f"{self.name()} changed nothing here: the latest {self.residual} entries of a head stay exact, and no "
+                f"head ever held more than {stored.most_held}. Choose a smaller residual, a larger budget or a longer "
+                "text to see what coded entries cost."
+            ]
+        if self.bits == 8 and stored.number_format == "bfloat16":
+            return [
+                "In bfloat16 the scales and the restored numbers have 8 significant bits, as many as the codes: a "
+                "number comes back within about one step of its code, not half a step as in float32."
+            ]
+        return []
 
     def number_words(self, item_bytes: int) -> str | None:
         return None
