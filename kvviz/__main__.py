@@ -2,7 +2,10 @@
 
 import sys
 
-from kvviz.cli.main import main
-
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        from kvviz.cli.main import main
+
+        sys.exit(main())
+    except KeyboardInterrupt:  # also while the commands are still being imported
+        sys.exit(130)

@@ -106,6 +106,7 @@ def model_for(arguments: argparse.Namespace, setup: Setup) -> Loaded:
 
     if reason := trial_of(loaded).refusal(setup):
         raise ValueError(reason)
+    say(loaded.origin)
     return loaded
 
 
@@ -141,7 +142,8 @@ def token_ids_of(path: str) -> list[int]:
 
 
 def say(message: str, end: str = "\n") -> None:
-    print(message, file=sys.stderr, end=end)
+    if sys.stderr is not None:  # print would turn to standard output instead
+        print(message, file=sys.stderr, end=end)
 
 
 def say_notes(trace: Trace) -> None:

@@ -7,14 +7,16 @@ sentence. Positions, layers and heads count from 0.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol
 
 from kvviz.cli import attention, check, generate, keep, memory, nll, policies, reach
-from kvviz.cli.inputs import RefusedModel
+from kvviz.cli.inputs import RefusedModel, say
 from kvviz.knobs import suggestion
 from kvviz.models import ModelError
 
@@ -60,10 +62,18 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse does, but what is left over is refused here, where the options are known."""
+        self.refuse_repeated(args or ())
         parsed, left_over = super().parse_known_args(args, namespace)
         if left_over:
             self.refuse(left_over[0])
         return parsed, left_over
+
+    def refuse_repeated(self, words: Sequence[str]) -> None:
+        """argparse would let the last of two win without a word."""
+        counts = Counter(word.split("=")[0] for word in words)
+        for option in (word for action in self._actions for word in action.option_strings):
+            if option.startswith("--") and counts[option] > 1:
+                raise ValueError(f"{option} is given {counts[option]} times; give it once.")
 
     def refuse(self, word: str) -> NoReturn:
         if not word.startswith("-"):
@@ -84,6 +94,9 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; 0, or 2 after a sentence about bad input."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no such sign gets its number
+            stream.reconfigure(errors="backslashreplace")
     try:
         arguments = build_parser().parse_args(argv)
         answer = arguments.command(arguments)
@@ -97,19 +110,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def refused(error: Exception) -> int:
-    print(f"kvviz: {one_line(error)}", file=sys.stderr)
+    say(f"kvviz: {one_line(error)}")
     return 2
 
 
 def written(answer: Any, as_json: bool) -> int:
     """Write the answer out; 0, or 2 after a sentence where it cannot be."""
+    if sys.stdout is None:
+        say("kvviz: the answer cannot be written: standard output is closed.")
+        return 2
     try:
         print(json.dumps(answer) if as_json else readable(answer))
         sys.stdout.flush()
     except BrokenPipeError:
-        sys.stderr.close()  # the reader has seen enough
+        if sys.stderr is not None:
+            sys.stderr.close()  # the reader has seen enough
     except OSError as error:
-        print(f"kvviz: the answer cannot be written: {error.strerror}.", file=sys.stderr)
+        say(f"kvviz: the answer cannot be written: {error.strerror}.")
         return 2
     return 0
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from kvviz.cli.inputs import say
 from kvviz.cli.options import whole
 from kvviz.memory.account import Ask, account
 from kvviz.memory.config import read_config
@@ -35,7 +36,7 @@ def answer(arguments: argparse.Namespace) -> dict[str, Any]:
     bill = account(shape, ask)
     whole = Ask(arguments.tokens, arguments.batch, dtype, storage)
     for note in (*shape.notes, *doubts(policy, storage, shape), *unlike_engines(whole, dtype or shape.dtype)):
-        print(note, file=sys.stderr)
+        say(note)
     return {
         "bytes": bill.bytes,
         "size": both(bill.bytes),

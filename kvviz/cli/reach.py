@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from kvviz.choices.patterns import parse_pattern
-from kvviz.cli.inputs import check_least
+from kvviz.cli.inputs import check_least, say
 from kvviz.cli.options import whole
 from kvviz.text.counting import plural
 
@@ -32,9 +31,7 @@ def answer(arguments: argparse.Namespace) -> dict[str, Any]:
 
     if len(getattr(pattern, "dilation", ())) > 1:
         heads = plural(len(pattern.dilation), "KV head")  # type: ignore[attr-defined]
-        print(
-            f"Counted for {heads}, one for each dilation; a model with fewer uses the first ones only.", file=sys.stderr
-        )
+        say(f"Counted for {heads}, one for each dilation; a model with fewer uses the first ones only.")
 
     found = sets(pattern, arguments.layers, arguments.tokens)
     rows = [

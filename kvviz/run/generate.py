@@ -98,7 +98,8 @@ def choose(logits: Tensor, temperature: float, top_p: float, generator: torch.Ge
     """The next token from logits (vocabulary,): the likeliest, or a draw from the smallest set of mass ``top_p``."""
     if temperature == 0:
         return int(logits.argmax())
-    shares, order = (logits.float().cpu() / temperature).softmax(-1).sort(descending=True)
+    wide = logits.double().cpu()  # and below its highest, so that no temperature or share is too small
+    shares, order = ((wide - wide.max()) / temperature).softmax(-1).sort(descending=True)
     is_spare = shares.cumsum(-1) - shares >= top_p  # the likeliest token is never spare
     shares = shares.masked_fill(is_spare, 0)
     return int(order[torch.multinomial(shares, 1, generator=generator)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import socket
 import subprocess
 import sys
@@ -14,15 +15,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from kvviz.choices.texts import MAX_UPLOAD_BYTES, PRESETS
 from kvviz.cli import inputs
 from kvviz.cli.main import main
-from kvviz.policies import POLICIES
+from kvviz.policies import POLICIES, parse_policy
+from kvviz.run.generate import choose
 from kvviz.ui.shell import serve
 from tests.tiny import VOCABULARY, tiny
 
 TOKENS = 48
+ROOT = Path(__file__).parents[2]
 
 
 class Bytes:
@@ -377,3 +381,58 @@ def test_it_runs_as_a_module_and_prints_only_json() -> None:
     command = [sys.executable, "-m", "kvviz", "policies", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) and done.stderr == ""
+
+
+def test_an_option_given_twice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """The last of two policies won without a word."""
+    twice = ["--policy", "window:budget=4", "--policy=full"]
+    assert "--policy is given 2 times; give it once" in refused(capsys, "nll", "--text", "x", *twice)
+
+
+def test_the_smallest_temperature_and_share_are_the_likeliest_token() -> None:
+    """They ended in a traceback about probabilities that are no numbers."""
+    logits, generator = torch.tensor([1.0, 3.0, 2.0]), torch.Generator().manual_seed(0)
+    assert {choose(logits, 1e-38, 1.0, generator) for _ in range(5)} == {1}
+    assert {choose(logits, 5e-324, 1.0, generator) for _ in range(5)} == {1}
+    assert {choose(logits, 1.0, 1e-300, generator) for _ in range(5)} == {1}
+
+
+def test_the_smallest_attention_window_is_named() -> None:
+    """The sentence said "choose at most 0"."""
+    with pytest.raises(ValueError, match="choose a budget of at least 2"):
+        parse_policy("attention_window:budget=1")
+
+
+def shell(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    line = command.replace("KVVIZ", f"{sys.executable} -m kvviz")
+    return subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, env={**os.environ, **environment}, cwd=ROOT, check=False
+    )
+
+
+def test_closed_streams_and_poor_terminals() -> None:
+    """Notes came before the JSON where standard error was closed; the others ended in a traceback."""
+    closed = shell("KVVIZ policies --json >&-")
+    assert closed.returncode == 2 and closed.stderr == (
+        "kvviz: the answer cannot be written: standard output is closed.\n"
+    )
+    pattern = "--pattern dilated:window=3,dilation=1/2 --layers 2 --tokens 9"
+    assert json.loads(shell(f"KVVIZ reach {pattern} --json 2>&-").stdout)["layers"]
+    poor = shell("KVVIZ memory --model Llama-3.1-8B --tokens 10", PYTHONIOENCODING="ascii")
+    assert poor.returncode == 0 and "Traceback" not in poor.stderr and "bytes" in poor.stdout
+
+
+INTERRUPTED = """
+import runpy, sys
+class Interrupted:
+    def find_spec(name, path=None, target=None):
+        if name == "kvviz.cli.main":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted)
+runpy.run_module("kvviz", run_name="__main__")
+"""
+
+
+def test_ctrl_c_while_the_commands_are_imported() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 130 and not done.stderr

@@ -31,6 +31,12 @@ def test_mistrals_numbers_take_a_moment(capsys):
     assert rows(capsys, "sliding:window=4096", 32, 131_072)[-1] == (32, 131_041, 131_041)
 
 
+def test_many_global_tokens_take_a_moment(capsys):
+    """The last token is global and so sees all; to ask every row again said nothing for minutes."""
+    found = rows(capsys, "global:window=1,tokens=262143", 2, 262_144)
+    assert found == [(1, 262_144, 262_144), (2, 262_144, 262_144)]
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

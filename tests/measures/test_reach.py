@@ -15,6 +15,7 @@ SPECS = (
     "dilated:window=3,dilation=1/4",
     "global:window=3,tokens=5/9",
     "global:window=2,tokens=0",
+    "global:window=2,tokens=3/11/23",
     "layered:windows=3/5/0/2",
     "layered:window=4,full_every=3",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,16 @@ def test_an_empty_folder_is_refused_in_one_sentence(tmp_path: Path, monkeypatch:
     with pytest.raises(ModelError, match=r"could not be loaded.*must be a folder with a config") as caught:
         load(str(tmp_path), device="cpu")
     assert "\n" not in str(caught.value)
+
+
+def test_code_that_a_folder_brings_along_is_said_not_to_run(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"auto_map": {"AutoModelForCausalLM": "own.Model"}}))
+    monkeypatch.setenv("KVVIZ_ALLOW_MODELS", str(tmp_path))
+    loaded = load(str(tmp_path), device="cpu")
+    assert "its own code (auto_map) was not run, transformers' LlamaForCausalLM stands in" in loaded.origin
+    assert "auto_map" in loaded.card.weights_note

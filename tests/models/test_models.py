@@ -214,6 +214,28 @@ def test_a_damaged_folder_is_recognised_and_rebuilt(card: ModelCard, damage) -> 
     assert [path.name for path in folder.parent.iterdir()] == ["Tiny"]
 
 
+def test_a_damaged_folder_that_cannot_be_fetched_again_is_said_to_be_damaged(
+    card: ModelCard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Offline it was said never to have been fetched."""
+    folder, _ = ready_folder(card, silent)
+    cut(folder)
+    monkeypatch.setattr(fetch, "installed_gguf", lambda card: None)
+    with pytest.raises(ModelError, match="Tiny is damaged or of an older format, and a new one could not be fetched"):
+        ready_folder(card, silent)
+
+
+def test_others_may_read_what_was_prepared(card: ModelCard) -> None:
+    """The weights of a shared cache folder could be read by whoever prepared them alone."""
+    umask = os.umask(0o022)
+    try:
+        folder, _ = ready_folder(card, silent)
+    finally:
+        os.umask(umask)
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o644}
+    assert folder.stat().st_mode & 0o777 == 0o755
+
+
 def test_leftovers_go_after_an_hour_and_not_before(offline_cache: Path) -> None:
     old, new = offline_cache / f"{BUILDING}old", offline_cache / f"{BUILDING}new"
     for folder in (old, new):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 import torch
 
@@ -109,3 +111,11 @@ def test_two_runs_at_once_do_not_mix() -> None:
     alone = Pass(tiny("llama"), window, prompt_tokens=1)
     expected = torch.cat([alone.feed(IDS[i : i + 4]) for i in range(0, 40, 4)])
     assert torch.equal(torch.cat([b for _, b in mixed]), expected)
+
+
+def test_answers_that_are_no_numbers_are_not_left_out_of_a_mean() -> None:
+    """Weights that hold NaN were blamed on the tokens that are scored."""
+    model = deepcopy(tiny("llama"))
+    model.lm_head.weight[3, 5] = torch.nan
+    with pytest.raises(ValueError, match=r"no number \(from token 0 on\): its weights hold NaN"):
+        replay(model, some_ids(9).tolist(), Setup())
