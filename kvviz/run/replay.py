@@ -159,8 +159,8 @@ def traced(
     """The finished pass as a Trace; ValueError where the model's answers are no numbers."""
     if bool(losses.isnan().any()) and not run.setup.policy.recomputes:  # that one leaves positions out
         raise ValueError(
-            f"The model answers with something that is no number (from token {int(losses.isnan().nonzero()[0])} on): its "
-            "weights hold NaN, or overflow in this number format; choose another dtype or sound weights."
+            f"The model answers with something that is no number (from token {int(losses.isnan().nonzero()[0])} on): "
+            "its weights hold NaN, or overflow in this number format; choose another dtype or sound weights."
         )
     measures = {} if recorder is None else recorder.taken(len(ids))
     quantised = run.quantised_at()

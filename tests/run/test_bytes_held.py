@@ -6,18 +6,34 @@ from functools import cache
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, DeepseekV3Config, PreTrainedModel
+from transformers import AutoModelForCausalLM, DeepseekV3Config, Gemma4TextConfig, PreTrainedModel
 
 from kvviz.choices.setup import parse_setup
 from kvviz.knobs import spell
 from kvviz.policies import POLICIES
 from kvviz.run.replay import open_pass, replay
 from tests.policies.test_matrix import sized
-from tests.tiny import some_ids, tiny
+from tests.tiny import GQA, some_ids, tiny
 
 TOKENS = 20
 STORAGES = ("native", "int4:group=2,residual=4")
 LATENT = {"kv_lora_rank": 16, "q_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 4, "v_head_dim": 8}
+
+
+@cache
+def two_widths() -> PreTrainedModel:
+    """A model whose full layers have wider keys than its sliding ones, Gemma 4."""
+    config = Gemma4TextConfig(
+        **GQA,
+        global_head_dim=16,
+        sliding_window=9,
+        hidden_size_per_layer_input=0,
+        num_kv_shared_layers=0,
+        vocab_size_per_layer_input=64,
+        layer_types=["sliding_attention", "sliding_attention", "full_attention"],
+    )
+    torch.manual_seed(7)
+    return AutoModelForCausalLM.from_config(config).double().eval().requires_grad_(False)
 
 
 @cache
@@ -55,6 +71,16 @@ def test_in_natively_sliding_layers(name: str, policy: str, storage: str) -> Non
     words = {"policy": policy if ":" in policy else spell(sized(policy, 6)), "storage": storage}
     trace = replay(tiny(name), some_ids(TOKENS).tolist(), parse_setup(words), prompt_tokens=TOKENS - 1, block=7)
     assert trace.bytes_at().tolist() == held_step_by_step(tiny(name), words, TOKENS - 1)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("policy", ["full", "h2o:budget=6,recent=3"])
+def test_in_layers_of_different_widths(policy: str, storage: str) -> None:
+    """The width of the first layer was taken for all."""
+    words = {"policy": policy, "storage": storage}
+    trace = replay(two_widths(), some_ids(TOKENS).tolist(), parse_setup(words), block=7)
+    assert [widths.key for _, widths in trace.stored] == [8, 8, 16]
+    assert trace.bytes_at().tolist() == held_step_by_step(two_widths(), words, TOKENS // 2)
 
 
 def test_heads_that_hold_different_tokens_in_a_sliding_layer() -> None:
