@@ -31,6 +31,7 @@ LEAST = {
     "max_new_tokens": 1,
     "temperature": 0,
     "seed": 0,
+    "seeds": 1,
 }
 
 
@@ -100,14 +101,20 @@ def model_for(arguments: argparse.Namespace, setup: Setup) -> Loaded:
     The models that kvviz brings along are known by the hash of their weights, and its tests try them.
     """
     loaded = load_model(arguments)
+    refuse_setup(arguments, loaded, setup)
+    if arguments.model not in MODELS:
+        say(loaded.origin)
+    return loaded
+
+
+def refuse_setup(arguments: argparse.Namespace, loaded: Loaded, setup: Setup) -> None:
+    """ValueError with the reason where the model's try has shown that it cannot run this setup."""
     if arguments.model in MODELS:
-        return loaded
+        return
     from kvviz.analysis.trial import trial_of
 
     if reason := trial_of(loaded).refusal(setup):
         raise ValueError(reason)
-    say(loaded.origin)
-    return loaded
 
 
 def read_bytes(path: str) -> bytes:
@@ -144,6 +151,12 @@ def token_ids_of(path: str) -> list[int]:
 def say(message: str, end: str = "\n") -> None:
     if sys.stderr is not None:  # print would turn to standard output instead
         print(message, file=sys.stderr, end=end)
+
+
+def say_share(share: float) -> None:
+    """Progress, on a terminal alone."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        say(f"{share:4.0%}", end="\r")
 
 
 def say_notes(trace: Trace) -> None:

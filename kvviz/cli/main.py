@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol
 
-from kvviz.cli import attention, check, generate, keep, memory, nll, policies, reach
+from kvviz.cli import attention, check, generate, keep, memory, needle, nll, policies, reach, sweep
 from kvviz.cli.inputs import RefusedModel, say
 from kvviz.knobs import suggestion
 from kvviz.models import ModelError
@@ -40,6 +40,8 @@ COMMANDS: dict[str, Command] = {
     "memory": memory,
     "reach": reach,
     "check": check,
+    "needle": needle,
+    "sweep": sweep,
 }
 # what argparse says, and what a person is told; a message that fits none is told as it is
 PLAIN_WORDS = (
@@ -138,8 +140,15 @@ def one_line(error: Exception) -> str:
 def readable(answer: Any) -> str:
     """For eyes instead of programs: one line a field, long lists cut."""
     if isinstance(answer, list):
-        return "\n".join(f"{row['name']:12} {row['title']}  [{spelled_knobs(row)}]" for row in answer)
+        return "\n".join(map(line_of, answer))
     return "\n".join(f"{name}: {shorten(value)}" for name, value in answer.items())
+
+
+def line_of(row: dict[str, Any]) -> str:
+    """One row of a list: a policy with its knobs, or fields one after another."""
+    if "knobs" in row:
+        return f"{row['name']:12} {row['title']}  [{spelled_knobs(row)}]"
+    return "  ".join(f"{name}={shorten(value)}" for name, value in row.items())
 
 
 def spelled_knobs(row: dict[str, Any]) -> str:

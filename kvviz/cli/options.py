@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 
 from kvviz.choices.setup import SETUP_PARSERS, Setup
 from kvviz.models import DEFAULT_MODEL
@@ -24,11 +25,20 @@ def number(word: str) -> float:
         raise argparse.ArgumentTypeError(f"{word!r} is not a number such as 0.7") from None
 
 
+def wholes(word: str) -> tuple[int, ...]:
+    """The whole numbers that ``word`` spells, with / between them."""
+    return tuple(whole(part.strip()) for part in word.split("/"))
+
+
 def add_setup_options(command: argparse.ArgumentParser) -> None:
-    plain = Setup().words()
-    for name in SETUP_PARSERS:
-        command.add_argument(f"--{name}", default=plain[name], metavar="SPEC", help=f"default {plain[name]}")
+    add_choice_options(command, SETUP_PARSERS)
     add_model_options(command)
+
+
+def add_choice_options(command: argparse.ArgumentParser, names: Iterable[str]) -> None:
+    plain = Setup().words()
+    for name in names:
+        command.add_argument(f"--{name}", default=plain[name], metavar="SPEC", help=f"default {plain[name]}")
 
 
 def add_model_options(command: argparse.ArgumentParser) -> None:

@@ -15,9 +15,9 @@ from kvviz.cli.inputs import (
     check_prompt,
     encoded,
     read_text,
-    say,
     say_if_short,
     say_notes,
+    say_share,
     setup_of,
 )
 from kvviz.cli.options import add_setup_options, add_text_options
@@ -52,7 +52,7 @@ def replayed(arguments: argparse.Namespace, *checks: Check, **measures: Any) -> 
         setup,
         prompt_tokens=arguments.prompt_tokens,
         block=1 if arguments.stepwise else arguments.block or BLOCK,
-        progress=lambda share: say(f"{share:4.0%}", end="\r") if sys.stderr.isatty() else None,
+        progress=say_share,
         **measures,
     )
     say_notes(trace)

@@ -53,15 +53,18 @@ def replay(
     if setup.policy.recomputes:
         block = min(block, 8)  # each row may be a forward: look often whether the run is still wanted
     started = clock(model)
-    losses = []
+    losses, hits = [], []
     watch = RunWatch(run, len(ids), progress, is_cancelled)
     for start in range(0, len(ids), block):
         part = ids[start : start + block]
         watch.begins(start, len(part))
-        losses.append(token_losses(run.feed(part), ids[start + 1 : start + len(part) + 1]))
+        logits, targets = run.feed(part), ids[start + 1 : start + len(part) + 1]
+        losses.append(token_losses(logits, targets))
+        hits.append(logits[: len(targets)].argmax(-1) == targets)
     watch.tell(1.0)
     seconds = clock(model) - started
-    return traced(run, "replayed", ids, prompt_tokens, torch.cat(losses), seconds, recorder)
+    is_likeliest = torch.cat(hits).cpu().numpy()
+    return traced(run, "replayed", ids, prompt_tokens, torch.cat(losses), seconds, recorder, is_likeliest=is_likeliest)
 
 
 class RunWatch(Watch):

@@ -35,6 +35,7 @@ class Trace:
     cache_bytes: int  # K and V payload at the end, scales of quantised entries included
     seconds: float  # wall time of the pass
     query_heads: int
+    is_likeliest: NDArray[np.bool_] | None = None  # (T − 1,) replayed only: token i+1 was the likeliest after 0…i
     sink_tokens: int = SINKS  # how many first positions the sink mass counts
     measures: Mapping[str, Floats] = field(default_factory=dict)  # by name, see ``measures.attention``: (L, A, Q) each
     first_weights: Floats | None = None  # (L, A, Q, 8) weight on each of the first 8 positions
