@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvviz.analysis.tasks.base import Encode, Prompt, Task, chance, digits, placed, stretch
-from kvviz.analysis.tasks.passkey import NAMES, NEEDLE, QUESTION
+from kvviz.analysis.tasks.passkey import NAMES, QUESTION
+
+# said twice, for two numbers are much for a small model
+NEEDLE = (
+    "\n\nImportant: the secret number of {name} is {number}. Remember: the secret number of {name} is {number}.\n\n"
+)
 
 
 class Questions(Task):
@@ -16,12 +21,12 @@ class Questions(Task):
 
     name = "questions"
     title = "Two questions after the cache is cut"
-    least_tokens = 160
+    least_tokens = 220
 
     def prompt(self, encode: Encode, filler: Sequence[int], tokens: int, depth: int, seed: int) -> Prompt:
         source = chance(self.name, tokens, depth, seed)
         names = source.sample(NAMES, 2)
-        numbers = [digits(source, 5) for _ in names]
+        numbers = [digits(source, 4) for _ in names]
         needles = [encode(NEEDLE.format(name=n, number=k)) for n, k in zip(names, numbers, strict=True)]
         asked = [encode(QUESTION.format(name=name)) for name in names]
         given = [encode(f" {number}") for number in numbers]

@@ -1,0 +1,127 @@
+"""``needle`` and ``sweep``: what they answer on a tiny model, and what they refuse before a model is loaded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kvviz.analysis.sweep import points_of
+from kvviz.choices.setup import Setup
+from kvviz.cli import inputs
+from kvviz.cli.main import main
+from kvviz.run.replay import replay
+from tests.cli.test_command_line import Bytes
+from tests.tiny import tiny
+
+NEEDLE = ("needle", "--task", "passkey", "--tokens", "300")
+
+
+@pytest.fixture
+def tiny_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = SimpleNamespace(model=tiny("llama"), tokenizer=Bytes())
+    monkeypatch.setattr(inputs, "load_model", lambda arguments: loaded)
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> str:
+    (tmp_path / "text").write_text("It was a bright cold day in April, and the clocks were striking thirteen.")
+    return str(tmp_path / "text")
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    assert main([*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main([*words]) == 2
+    written = capsys.readouterr()
+    assert written.err.count("\n") == 1 and not written.out
+    return written.err
+
+
+@pytest.mark.usefixtures("tiny_model")
+def test_a_grid_of_depths_and_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, *NEEDLE, "--policy", "window:budget=32", "--depths", "0/100", "--seeds", "2")
+    assert list(found) == ["task", "tokens", "cells", "found", "of", "interval", "void"]
+    assert [(cell["depth"], cell["seed"]) for cell in found["cells"]] == [(0, 0), (100, 0), (0, 1), (100, 1)]
+    assert found["found"] == 0 and found["of"] == 4 and found["interval"] == pytest.approx([0, 0.4899], abs=1e-4)
+    assert found["void"] is True  # a random model finds nothing with the full cache either
+    assert {cell["held"] for cell in found["cells"] if cell["depth"] == 0} == {0.0}
+
+
+@pytest.mark.usefixtures("tiny_model")
+def test_a_stream_has_losses_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "needle", "--task", "stream", "--tokens", "200")
+    assert found["found"] is found["of"] is found["interval"] is None and found["void"] is False
+    assert len({cell["answer_loss"] for cell in found["cells"]}) == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--task", "pasky"], "There is no task 'pasky'; did you mean 'passkey'?"),
+        (["--tokens", "10"], "10 tokens are too few for passkey"),
+        (["--depths", "0/101"], "The depth 101 must be from 0 (the beginning) to 100 (the end), in percent."),
+        (["--depths", "0/half"], "--depths 'half' is not a whole number"),
+        (["--seeds", "0"], "--seeds 0 must be at least 1."),
+        (["--policy", "windo"], "There is no policy 'windo'; did you mean 'window'?"),
+    ],
+)
+def test_nonsense_is_refused_before_a_model_is_loaded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: list[str], sentence: str
+) -> None:
+    monkeypatch.setattr(inputs, "load_model", lambda arguments: pytest.fail("the model was loaded"))
+    options = dict(zip(NEEDLE[1::2], NEEDLE[2::2], strict=True)) | {words[0]: words[1]}
+    assert sentence in refused(capsys, "needle", *[word for pair in options.items() for word in pair])
+
+
+@pytest.mark.usefixtures("tiny_model")
+def test_a_sweep_goes_through_policies_then_budgets(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    rows = answer(
+        capsys,
+        "sweep",
+        "--policies",
+        "streaming:sinks=2;full; tova",
+        "--budgets",
+        "8/16",
+        "--text",
+        text,
+        "--tokens",
+        "60",
+    )
+    places = [("streaming:sinks=2", 8), ("streaming:sinks=2", 16), ("full", None), ("tova", 8), ("tova", 16)]
+    assert [(row["policy"], row["budget"]) for row in rows] == places
+    assert [list(row) for row in rows] == [["setup", "policy", "budget", "nll", "cache_bytes", "seconds"]] * 5
+    assert rows[0]["setup"] == "streaming:budget=8,sinks=2" and rows[0]["cache_bytes"] == 3 * 2 * 8 * 16 * 8
+    ids = Bytes()(Path(text).read_text())["input_ids"][:60]
+    assert rows[2]["nll"] == pytest.approx(replay(tiny("llama"), ids, Setup()).nll.mean())
+
+
+@pytest.mark.parametrize(
+    ("policies", "budgets", "sentence"),
+    [
+        (["windo"], [8], "There is no policy 'windo'; did you mean 'window'?"),
+        (["window:budget=8"], [8], "has a budget of its own; leave it out"),
+        (["streaming:sinks=9"], [8], "sinks=9"),
+        (["streaming:sink=2"], [8], "sink"),
+        (["window"], [0], "budget=0"),
+        ([""], [8], "There is no policy ''"),
+    ],
+)
+def test_a_sweep_refuses_what_no_policy_takes(policies: list[str], budgets: list[int], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence.replace("?", r"\?")):
+        points_of(policies, budgets, Setup())
+
+
+@pytest.mark.real
+def test_smollm2_finds_the_key_until_it_is_evicted(capsys: pytest.CaptureFixture[str]) -> None:
+    """At 256 tokens the full cache finds both keys; a window of 64 only the one at the end, which it still holds."""
+    words = ("needle", "--task", "passkey", "--tokens", "256", "--depths", "0/100")
+    found = answer(capsys, *words, "--policy", "window:budget=64")
+    assert found["void"] is False
+    assert [(cell["found"], cell["held"]) for cell in found["cells"]] == [(False, 0.0), (True, 1.0)]
