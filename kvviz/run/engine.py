@@ -8,9 +8,10 @@ come one at a time. After the block the slots really shrink. ``replay`` feeds la
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from kvviz.cache.quantiser import NEVER
@@ -22,6 +23,7 @@ from kvviz.eviction.opening import open_eviction
 from kvviz.eviction.schedule import LayerSchedule, RunContext
 from kvviz.models.heads import kv_heads_of
 from kvviz.models.rope import parts_by_length, turning_lengths
+from kvviz.models.row_products import linear_layers, rows_shared_out
 from kvviz.run import attention
 from kvviz.run.attention import Rule
 from kvviz.run.block import Block, LayerContext, Recorder
@@ -61,6 +63,10 @@ class Pass:
         self.learned_positions = learned_positions(model)
         self.turns = turning_lengths(model)
 
+    @cached_property
+    def linear_layers(self) -> list[nn.Linear]:
+        return linear_layers(self.model)
+
     @property
     def softmax(self) -> str:
         return self.setup.softmax
@@ -79,7 +85,8 @@ class Pass:
         self.eviction.begin(start, rows)
         self.schedules, self.visibilities = [], {}
         self.queries, self.last = torch.arange(start, start + rows, device=self.device), start + rows - 1
-        with attention.routed(self.model, self), torch.inference_mode():
+        layers = self.linear_layers if rows == 1 else []
+        with attention.routed(self.model, self), rows_shared_out(layers), torch.inference_mode():
             output = self.model(
                 input_ids=ids,
                 position_ids=self.queries[None],
