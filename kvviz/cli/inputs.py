@@ -32,6 +32,7 @@ LEAST = {
     "temperature": 0,
     "seed": 0,
     "seeds": 1,
+    "repeats": 1,
 }
 
 

@@ -26,7 +26,7 @@ def linear_layers(model: nn.Module) -> list[nn.Linear]:
 def rows_shared_out(layers: list[nn.Linear]) -> Iterator[None]:
     """Inside, these linear layers share out a single row; with more rows they compute as ever."""
     for layer in layers:
-        layer.forward = partial(linear, layer)
+        vars(layer)["forward"] = partial(linear, layer)
     try:
         yield
     finally:

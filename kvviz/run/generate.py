@@ -47,6 +47,7 @@ def generate(
     generator = torch.Generator(device="cpu").manual_seed(seed)
     started = clock(model)
     logits, losses = prefill(run, ids, block, is_cancelled)
+    read_at = clock(model)
     chosen: list[int] = []
     first_at = started
     while len(chosen) < max_new_tokens:
@@ -74,6 +75,7 @@ def generate(
         ended - started,
         recorder,
         chosen=np.array(chosen),
+        prefill_seconds=read_at - started,
         ttft_seconds=first_at - started,
         tokens_per_second=rate,
     )

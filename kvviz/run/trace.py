@@ -44,6 +44,7 @@ class Trace:
     received: Floats | None = None  # (L, A, T) attention each key got from all queries together
     maps: Mapping[tuple[int, int], Floats] = field(default_factory=dict)  # (layer, query head) → (Q, T), NaN = not seen
     chosen: Ints | None = None  # generated only: the new tokens; the last one was chosen but not processed
+    prefill_seconds: float | None = None  # generated only: time to read the prompt
     ttft_seconds: float | None = None  # generated only: time to the first new token
     tokens_per_second: float | None = None  # generated only: after the first new token
     quantised_at: tuple[Ints, Ints] | None = None  # of keys, of values, (L, H, T): the step after which; T = never
