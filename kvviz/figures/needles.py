@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -29,11 +30,11 @@ def needle_grid(
     ``held`` (S, D) is the mean share of layers and KV heads that held all of the needle when the answer began.
     """
     words = [[cell_words(f, h) for f, h in zip(*row, strict=True)] for row in zip(found, held, strict=True)]
+    places: dict[str, Any] = {"x": [f"{depth} %" for depth in depths], "y": [escape(setup) for setup in setups]}
     fig = go.Figure(
         go.Heatmap(
+            **places,
             z=np.asarray(found, dtype=np.float32),
-            x=[f"{depth} %" for depth in depths],
-            y=[escape(setup) for setup in setups],
             zmin=0,
             zmax=1,
             colorscale=list(theme.SEQUENTIAL),
