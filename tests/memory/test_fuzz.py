@@ -7,10 +7,10 @@ from random import Random
 from typing import Any
 
 from kvviz.memory import PRESETS, Ask, account, read_config
-from kvviz.memory.config import NOT_UNDERSTOOD
 from kvviz.memory.fields import NAMES
 from kvviz.memory.inverse import fit_tokens, growth_bytes
 from kvviz.memory.presets import config_of
+from kvviz.memory.refusals import NOT_UNDERSTOOD
 from tests.memory.examples import DEEPSEEK_V4, E2B, FALCON, GEMMA_4_31B, GPT2, LINEAR, LLAMA_4
 
 CONFIGS = [*map(config_of, PRESETS.values()), E2B, FALCON, GEMMA_4_31B, GPT2, LLAMA_4, DEEPSEEK_V4]
