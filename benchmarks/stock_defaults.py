@@ -36,11 +36,39 @@ def made(family: str, **fields: Any) -> Any:
 def fields_of(family: str) -> dict[str, Any]:
     """The defaults that the calculator reads; what a class derives from other fields is no default."""
     found = CONFIG_MAPPING[family].default_config_fields()
+    inner = found.get(
+        "attn_config", {"kv_n_heads": getattr(getattr(made(family), "attn_config", None), "kv_n_heads", None)}
+    )
+    return told({**global_head_dim(family), **inner, **found})
+
+
+def told(found: dict[str, Any]) -> dict[str, Any]:
     return {name: found[name] for name in sorted(READ & set(found)) if is_told(name, found[name])}
 
 
 def is_told(name: str, value: Any) -> bool:
+    """Whether a default says something: the base class has is_encoder_decoder=false everywhere."""
     return isinstance(value, (int, str, list)) and not (name == "is_encoder_decoder" and value is False)
+
+
+def global_head_dim(family: str) -> dict[str, Any]:
+    """The head size that a class gives all its full layers (Gemma 4)."""
+    config = made(family)
+    layers = config.to_dict().get("per_layer_config") if config is not None else None
+    widths = {tuple(layer.items()) for layer in (layers or {}).values()}
+    full = [
+        str(place) for place, kind in enumerate(getattr(config, "layer_types", None) or []) if kind == "full_attention"
+    ]
+    if len(widths) == 1 and [str(int(place)) for place in layers] == full:
+        return {"global_head_dim": dict(widths.pop()).get("head_dim")}
+    return {}
+
+
+def ignored(family: str) -> dict[str, list[str]]:
+    """Fields that the class overwrites: it takes no head size but its own."""
+    config = made(family, head_dim=56)
+    is_own = config is not None and config.to_dict().get("head_dim", 56) != 56
+    return {"ignores": ["head_dim"]} if is_own else {}
 
 
 def kinds_of(family: str, layers: int) -> list[str] | None:
@@ -77,6 +105,18 @@ def text_family(family: str) -> str | None:
     return getattr(part, "model_type", None)
 
 
+def own_defaults(family: str, text: str) -> dict[str, Any]:
+    """What a composite class takes for a field that its text part leaves out, where the part's own class differs."""
+    found = told(CONFIG_MAPPING[family].default_config_fields().get("text_config", {}))
+    own: dict[str, Any] = {}
+    for said in ({}, {"hidden_size": 64, "num_attention_heads": 4}):  # else 128 may be 4096 / 32 by chance
+        parts = made(family, text_config={"model_type": text, **said}), made(text, **said)
+        if None not in parts:
+            mine, plain = getattr(parts[0], "text_config", parts[0]).to_dict(), parts[1].to_dict()
+            own |= {name: mine[name] for name in found if name in mine and mine[name] != plain.get(name)}
+    return own
+
+
 def names(mappings: tuple[dict[str, Any], ...]) -> set[str]:
     return {family for mapping in mappings for family in mapping}
 
@@ -87,14 +127,14 @@ def table() -> dict[str, Any]:
     texts = {family: part for family, part in texts.items() if family in shown}
     writers = shown | set(texts.values())
     families = {
-        family: {"fields": fields_of(family), **habit_of(family)}
+        family: {"fields": fields_of(family), **ignored(family), **habit_of(family)}
         for family in sorted(writers & set(CONFIG_MAPPING_NAMES) - set(texts))
     }
     encoders = {family for family in names(READS_ONLY) if family not in writers or family in names(READS_ONLY[:1])}
     encoders = {family for family in encoders if family not in writers or "is_decoder" in made(family).to_dict()}
     return {
         "families": families,
-        "texts": dict(sorted(texts.items())),
+        "texts": {name: {"family": text, "fields": own_defaults(name, text)} for name, text in sorted(texts.items())},
         "encoders": sorted(encoders - set(texts) - names(BESIDE_AN_ENCODER)),
         "beside_an_encoder": sorted(names(BESIDE_AN_ENCODER) - set(texts)),
     }

@@ -62,7 +62,7 @@ def smaller(config: dict[str, Any]) -> dict[str, Any]:
     for name, value in config.items():
         if name in SIZES and type(value) is int and value > 0:
             tiny[name] = min(SIZES[name], value)
-        elif name.endswith("_config") and isinstance(value, dict):
+        elif name.endswith("_config") and name != "per_layer_config" and isinstance(value, dict):
             tiny[name] = smaller(value) | ({"model_type": value["model_type"]} if "model_type" in value else {})
         elif name in KV_HEADS and type(value) is int and value > 1:
             tiny[name] = HEADS if value in (config.get("num_attention_heads"), config.get("n_heads")) else 2

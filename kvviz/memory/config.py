@@ -6,13 +6,14 @@ whose cache is another thing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from kvviz.memory.families import family_of
 from kvviz.memory.fields import MOST_LAYERS, NAMES, Fields, is_said, parsed, shown
 from kvviz.memory.heads import unfolded
 from kvviz.memory.layers import kinds_of
+from kvviz.memory.overrides import overrides
 from kvviz.memory.refusals import refuse_unknown
 from kvviz.memory.shape import NUMBER_BYTES, Shape, number_format
 from kvviz.memory.sizes import Sizes
@@ -31,22 +32,25 @@ def shape_of(config: Mapping[str, Any], name: str) -> Shape:
     """The same from a JSON object that was read already."""
     notes = list[str]()
     part = unfolded(text_part(config))
-    family = family_of(Fields(part), Fields(config).word("model_type"))
-    fields = completed(part, family)
+    outer = Fields(config).word("model_type")
+    family = family_of(Fields(part), outer)
+    fields = completed(part, family, outer)
     refuse_unknown(fields)
     if defaults := default_sizes(fields):
         notes.append(f"Not in the config, so as in transformers' {family}: {', '.join(defaults)}.")
     layers = fields.needed("layers", MOST_LAYERS)
     dtype = dtype_of(config, fields, notes)
-    sizes = Sizes.read(fields, family, NUMBER_BYTES[dtype])
-    places = placed(kinds_of(fields, layers, family, notes)[: stored_layers(fields, layers, notes)])
-    groups = tuple(group for kind, where in places.items() for group in sizes.groups(kind, where))
+    kinds = kinds_of(fields, layers, family, notes)[: stored_layers(fields, layers, notes)]
+    own = overrides(fields, layers)
+    sizes = {words: Sizes.read(fields.changed(dict(words)), family, NUMBER_BYTES[dtype]) for words in {(), *own}}
+    places = placed(list(zip(kinds, own[: len(kinds)], strict=True)))
+    groups = tuple(group for (kind, words), where in places.items() for group in sizes[words].groups(kind, where))
     notes += remarks(config, fields, dtype)
     longest = next((number for number in map(fields.whole, NAMES["longest"]) if number is not None), None)
-    return Shape(name, groups, sizes.heads, sizes.value_width, dtype, longest, tuple(notes))
+    return Shape(name, groups, sizes[()].heads, sizes[()].value_width, dtype, longest, tuple(notes))
 
 
-def placed(kinds: list[str]) -> dict[str, tuple[int, ...]]:
+def placed(kinds: list[Hashable]) -> dict[Any, tuple[int, ...]]:
     """The numbers of the layers of each kind."""
     return {kind: tuple(place for place, other in enumerate(kinds) if other == kind) for kind in dict.fromkeys(kinds)}
 

@@ -24,9 +24,13 @@ NOT_COUNTED = {
     "cpmant": "puts tokens of its own before the text; kvviz counts those of the text alone",
     "xlnet": "keeps the layers' inputs instead of keys and values, which kvviz has no formula for",
     "reformer": "keeps the layers' inputs and hashes instead of keys and values, which kvviz has no formula for",
+    "gemma4_unified_assistant": "reads the cache of another model and has none of its own",
+    "gemma4_assistant": "reads the cache of another model and has none of its own",
     "blt": "has several transformers with a cache each; kvviz counts one",
     "moshi": "has several transformers with a cache each; kvviz counts one",
-    "musicgen": "looks at an encoder's output, whose keys and values kvviz does not count",
+    **dict.fromkeys(
+        ("mllama", "musicgen", "pix2struct"), "looks at an encoder's output, whose keys and values kvviz does not count"
+    ),
     **dict.fromkeys(("dory", "hrm_text"), "runs its layers several times, each with a cache; kvviz counts one"),
 }
 # every other kind of layer has so many times the KV heads of the full ones where the config gives no number
@@ -45,7 +49,8 @@ def family_of(fields: Fields, outer: str) -> str:
             f"The field model_type={shown(family)} names a decoder beside an encoder; kvviz does not count the keys "
             "and values of its encoder's output."
         )
-    for start, reason in NOT_COUNTED.items():
-        if re.match(rf"{start}(?![a-z])", family):
-            raise ValueError(f"The field model_type={shown(family)} names a family that {reason}.")
+    for name in (family, outer):
+        for start, reason in NOT_COUNTED.items():
+            if re.match(rf"{start}(?![a-z])", name):
+                raise ValueError(f"The field model_type={shown(name)} names a family that {reason}.")
     return family

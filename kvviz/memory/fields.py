@@ -40,6 +40,9 @@ class Fields:
         left = {name: value for name, value in self.values.items() if name not in names}
         return Fields(left, self.family, self.defaults)
 
+    def changed(self, more: Mapping[str, Any]) -> Fields:
+        return Fields({**self.values, **more}, self.family, self.defaults)
+
     def get(self, name: str) -> Any:
         return self.values.get(name)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from kvviz.memory.fields import Fields, shown
 from kvviz.memory.stock import habit, is_known
-from kvviz.memory.windows import is_windowless, window_of
+from kvviz.memory.windows import window_of
 
 TYPES = {
     "full_attention": "full",
@@ -126,33 +126,45 @@ def linear_kinds(fields: Fields, layers: int, family: str) -> list[str] | None:
 
 def sliding_kinds(fields: Fields, layers: int, family: str, window: int | None, notes: list[str]) -> list[str]:
     """Sliding layers by a pattern, by a first layer, or by the family; refused where the config does not say."""
-    if window is None and (is_windowless(fields) or not is_known(family)):
-        return habitual(layers, family, {"sliding": "full"}) or ["full"] * layers
+    if window is None:
+        return without_window(layers, family)
     if (interval := pattern_of(fields)) is not None:
         return every(layers, interval, "sliding") if isinstance(interval, int) else repeated(interval, layers)
-    if fields.flag("use_sliding_window"):
+    if fields.flag("use_sliding_window") or slides_from_a_layer(fields, family):
         return first_sliding(fields, layers, family)
-    if window is not None and family.startswith(UNSAID_MEANS_FULL):
+    if family.startswith(UNSAID_MEANS_FULL):
         return ["full"] * layers
-    if window is not None and family == "phi3":
+    if family == "phi3":
         notes.append(f"Counted as full attention: not every runtime honours this family's sliding_window={window:,}.")
         return ["full"] * layers
-    if (kinds := habitual(layers, family, {})) is not None:
+    if (kinds := habitual(layers, family)) is not None:
         return kinds
-    if window is None:
-        raise ValueError(f"The config does not say which kind each layer of {family} has; {ADD_TYPES}")
     raise ValueError(
         f"The config has sliding_window={window} but neither layer_types nor sliding_window_pattern to say which "
         "layers use it; add one of them."
     )
 
 
-def habitual(layers: int, family: str, instead: dict[str, str]) -> list[str] | None:
+def without_window(layers: int, family: str) -> list[str]:
+    """The kinds of a config without a window: full where the family slides everywhere or nowhere."""
+    kinds = habitual(layers, family)
+    if kinds is None and is_known(family):
+        raise ValueError(f"The config does not say which kind each layer of {family} has; {ADD_TYPES}")
+    return ["full"] * layers if kinds is None or set(kinds) == {"sliding"} else kinds
+
+
+def habitual(layers: int, family: str) -> list[str] | None:
     """The kinds that the family's own config class gives layers that no field describes."""
     words = habit(family, layers)
     if words is None or not set(words) <= set(TYPES):
         return None
-    return [instead.get(TYPES[word], TYPES[word]) for word in words]
+    return [TYPES[word] for word in words]
+
+
+def slides_from_a_layer(fields: Fields, family: str) -> bool:
+    """Whether the family has a first sliding layer and no switch (dots.llm1)."""
+    has_first = fields.get("max_window_layers") is not None and "use_sliding_window" not in fields.values
+    return has_first and is_known(family)
 
 
 def first_sliding(fields: Fields, layers: int, family: str) -> list[str]:

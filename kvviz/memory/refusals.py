@@ -9,7 +9,7 @@ from kvviz.memory.fields import Fields, is_said, shown
 NOT_UNDERSTOOD = (
     *("compress_ratios", "block_configs", "hybrid_override_pattern", "layers_block_type", "block_types"),
     *("ssm_cfg", "rwkv_head_size", "linear_attn_config", "cross_attention_layers", "mixer_types"),
-    *("num_key_value_heads_per_layer", "indexer_compress_ratio", "kv_sharing_modes", "per_layer_config"),
+    *("num_key_value_heads_per_layer", "indexer_compress_ratio", "kv_sharing_modes"),
     *("attention_window_size", "is_encoder_decoder", "indexer_head_dim", "use_cla", "cla_share_factor"),
     *("encoder_layers", "decoder_layers", "add_cross_attention", "n_recurrent_loops", "mem_len", "prompt_length"),
     *("attn_mode", "expand_k", "expand_ratio", "decay_low_rank_dim", "qk_dim_factor", "slstm_at", "lru_width"),
@@ -35,10 +35,10 @@ def refuse_unknown(fields: Fields) -> None:
     if (is_latent := fields.flag("use_mla")) is not None and is_latent != (fields.get("kv_lora_rank") is not None):
         beside = "no kv_lora_rank" if is_latent else "a kv_lora_rank"
         raise ValueError(f"The config has use_mla={shown(is_latent)} and {beside}; leave only what holds.")
-    if (both := fields.get("use_bidirectional_attention")) in SEES_BOTH_WAYS:
+    if (both := fields.get("use_bidirectional_attention")) in SEES_BOTH_WAYS and fields.any_of("window", least=-1):
         raise ValueError(
-            f"The field use_bidirectional_attention={shown(both)} describes a model that reads texts whole; kvviz "
-            "counts the cache of one that writes."
+            f"The field use_bidirectional_attention={shown(both)} changes the width of the sliding window in a "
+            "way kvviz has no formula for."
         )
     refuse_kinds(fields.get("attn_type_list"))
 

@@ -37,7 +37,7 @@ def table() -> dict[str, Any]:
 
 def text_family(family: str) -> str:
     """The model type of a composite config's text part where that part names none."""
-    return str(table()["texts"].get(family, family))
+    return str(table()["texts"].get(family, {}).get("family", family))
 
 
 def is_known(family: str) -> bool:
@@ -63,11 +63,13 @@ def beside_an_encoder() -> list[str]:
     return list(table()["beside_an_encoder"])
 
 
-def completed(values: Mapping[str, Any], family: str) -> Fields:
-    """The config's fields with the family's defaults for what it leaves out."""
+def completed(values: Mapping[str, Any], family: str, outer: str) -> Fields:
+    """The config's fields with the defaults for what it leaves out: those of the composite model around it first."""
+    entry = table()["families"].get(family, {})
+    values = {name: value for name, value in values.items() if name not in entry.get("ignores", [])}
     said = {name for name, value in values.items() if value is not None}
     taken = {name for what in NAMES for name in NAMES[what] if said & set(NAMES[what])}
-    defaults = table()["families"].get(family, {}).get("fields", {})
+    defaults = {**entry.get("fields", {}), **table()["texts"].get(outer, {}).get("fields", {})}
     added = {name: value for name, value in defaults.items() if name not in values and name not in taken}
     return Fields({**values, **added}, family, added)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvviz.memory.families import PREVIOUS_TOKENS
-from kvviz.memory.fields import NAMES, Fields
+from kvviz.memory.fields import Fields
 
 
 def window_of(fields: Fields, family: str) -> int | None:
@@ -17,8 +17,3 @@ def window_of(fields: Fields, family: str) -> int | None:
         return before + 1
     window = fields.any_of("window", least=-1)
     return None if window is None or window < 1 else window  # 0 and -1 are spellings of none
-
-
-def is_windowless(fields: Fields) -> bool:
-    """Whether the config says outright that there is no window."""
-    return any(name in fields.values for name in NAMES["window"])

@@ -216,6 +216,23 @@ def test_layers_without_attention_hold_nothing() -> None:
     assert bytes_at(model, 1) == TOKEN // 3
 
 
-def test_a_model_that_reads_whole_texts_is_refused() -> None:
-    with pytest.raises(ValueError, match="describes a model that reads texts whole"):
-        shape(**PLAIN, use_bidirectional_attention=True)
+def test_a_window_that_looks_both_ways_is_refused() -> None:
+    """EmbeddingGemma's class halves the window; PaliGemma, which has none, is counted."""
+    with pytest.raises(ValueError, match="use_bidirectional_attention=true changes the width of the sliding window"):
+        shape(**PLAIN, model_type="gemma3_text", use_bidirectional_attention=True, num_key_value_heads=8)
+    assert bytes_at(shape(**PLAIN, use_bidirectional_attention=True), 1) == TOKEN
+
+
+def test_layers_with_sizes_of_their_own() -> None:
+    """Gemma 4 as transformers saves it: its full layers have wider heads, one entry a layer."""
+    own = {"05": {"head_dim": 128, "num_key_value_heads": 2}, "11": {"head_dim": 128, "intermediate_size": 9}}
+    model = shape(**PLAIN, per_layer_config=own)
+    assert bytes_at(model, 1) == 10 * 2 * 512 * 2 + 2 * 2 * 128 * 2 + 2 * 8 * 128 * 2
+    for wrong in (7, {"x": {}}, {"12": {"head_dim": 1}}, {"3": 7}, {"3": {"kv_lora_rank": 7}}):
+        with pytest.raises(ValueError, match="per_layer_config"):
+            shape(**PLAIN, per_layer_config=wrong)
+
+
+def test_gemma_4_has_wide_heads_in_full_layers_though_its_config_does_not_say() -> None:
+    fields = {"model_type": "gemma4_text", "num_hidden_layers": 6, "num_attention_heads": 8, "num_key_value_heads": 4}
+    assert [group.key_width for group in shape(**fields, dtype="bfloat16").groups] == [256, 512]
