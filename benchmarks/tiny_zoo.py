@@ -52,7 +52,11 @@ SIZES: dict[str, int] = {
     **dict.fromkeys(("num_attention_heads", "n_head", "n_heads", "decoder_attention_heads", "attention_heads"), HEADS),
     **dict.fromkeys(("intermediate_size", "ffn_dim", "decoder_ffn_dim", "moe_intermediate_size", "n_inner"), 32),
     **dict.fromkeys(("sliding_window", "attention_window_size", "window_size", "attention_chunk_size"), WINDOW),
-    **dict.fromkeys(("vocab_size", "decoder_vocab_size"), 160),
+    **dict.fromkeys(("vocab_size", "decoder_vocab_size", "vocab_size_per_layer_input"), 160),
+    **dict.fromkeys(("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts"), 4),
+    **dict.fromkeys(("num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk", "top_k_experts"), 2),
+    **dict.fromkeys(("n_group", "topk_group", "num_expert_group"), 1),
+    "hidden_size_per_layer_input": 16,
 }
 
 

@@ -98,7 +98,10 @@ def remarks(config: Mapping[str, Any], fields: Fields, dtype: str) -> list[str]:
     if senses := [name for name in SENSES if is_said(config.get(name))]:
         said.append(f"Only the text model is counted; what reads images or sound ({', '.join(senses)}) keeps no keys.")
     if is_coded(config.get("quantization_config")):
-        said.append(f"The checkpoint asks for an 8-bit cache; this is {dtype}. The number format float8 counts that.")
+        said.append(
+            "The checkpoint asks for an 8-bit cache: choose the number format float8 to count it so; its own numbers "
+            f"are {dtype}."
+        )
     return said
 
 

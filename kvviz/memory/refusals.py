@@ -25,9 +25,15 @@ SEES_BOTH_WAYS = (True, "all")
 
 def refuse_unknown(fields: Fields) -> None:
     is_listed = is_said(fields.get("layer_types"))
-    for name in NOT_UNDERSTOOD if is_listed else (*NOT_UNDERSTOOD, *UNLESS_LISTED):
+    for name in NOT_UNDERSTOOD:
         if is_said(fields.get(name)) and fields.get(SWITCHES.get(name, name)) is not False:
             raise ValueError(f"The field {name} changes what the cache holds in a way kvviz has no formula for.")
+    for name in () if is_listed else UNLESS_LISTED:
+        if is_said(fields.get(name)):
+            raise ValueError(
+                f"The field {name} speaks of layers with a state, which kvviz has no formula for; if all layers are "
+                "attention, add layer_types."
+            )
     if fields.get("q_lora_rank") is not None and fields.get("kv_lora_rank") is None:
         raise ValueError("The config has q_lora_rank but no kv_lora_rank: a compressed attention without its width.")
     if fields.get("index_head_dim") is not None and fields.get("kv_lora_rank") is None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kvviz.memory.fields import Fields
+from kvviz.memory.fields import Fields, is_said
 from kvviz.memory.heads import WIDEST
 from kvviz.memory.shape import NUMBER_BYTES, State, number_format
 
+MAMBA = ("mamba_d_state", "ssm_state_size", "state_size")
 SIZE = "says how large the state of a linear layer is"
 INPUTS = "says how many inputs a layer's convolution keeps"
 # model types whose linear layers hold one square matrix a head and no convolution (lightning attention), and
@@ -29,6 +30,9 @@ class States:
         """The state of a layer of this kind; refused where the fields of no known kind of state are there."""
         if kind == "conv":
             return self.short_convolution()
+        for name in MAMBA:
+            if is_said(self.fields.get(name)):
+                raise ValueError(f"The field {name} describes the state of a layer, which kvviz has no formula for.")
         if self.family in LIGHTNING:
             return self.lightning()
         return self.key_delta() if self.fields.get("linear_num_heads") is not None else self.gated_delta()

@@ -137,9 +137,7 @@ def test_a_checkpoint_for_a_cache_of_8_bits_says_so(scheme: dict[str, Any]) -> N
     """The wish for an 8-bit cache was passed over; the bytes are those of the number format, and a note says which."""
     model = shape(**PLAIN, quantization_config=scheme)
     assert bytes_at(model, 1) == TOKEN
-    assert model.notes == (
-        "The checkpoint asks for an 8-bit cache; this is bfloat16. The number format float8 counts that.",
-    )
+    assert "asks for an 8-bit cache: choose the number format float8" in model.notes[0]
     assert not shape(**PLAIN, quantization_config={"kv_cache_scheme": None, "bits": 4}).notes
 
 
@@ -209,6 +207,20 @@ def test_short_convolutions_hold_their_last_inputs() -> None:
     kinds = ["conv", "full_attention"] * 6
     model = shape(**{**PLAIN, "dtype": "float32"}, layer_types=kinds, conv_L_cache=3)
     assert bytes_at(model, 9) == 6 * 3 * 512 * 4 + 9 * 6 * 2 * 512 * 4
+
+
+def test_key_wise_delta_states() -> None:
+    """Kimi Linear: queries, keys and values of 4 heads of 16 each pass a convolution over 4 tokens."""
+    model = shape(
+        **PLAIN, layer_types=repeat("L", 12), linear_num_heads=4, linear_head_dim=16, linear_conv_kernel_dim=4
+    )
+    assert bytes_at(model, 9) == 12 * (4 * 16 * 16 * 4 + 3 * 4 * 16 * 4 * 2)
+
+
+def test_a_mamba_layer_is_refused_by_its_own_field() -> None:
+    """Granite's hybrid was told to add fields of another kind of state."""
+    with pytest.raises(ValueError, match="The field mamba_d_state describes the state of a layer, which kvviz has no"):
+        shape(**PLAIN, model_type="granitemoehybrid", layer_types=repeat("LF", 12), mamba_d_state=128)
 
 
 def test_layers_without_attention_hold_nothing() -> None:
