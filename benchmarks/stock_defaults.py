@@ -71,10 +71,13 @@ def ignored(family: str) -> dict[str, list[str]]:
     return {"ignores": ["head_dim"]} if is_own else {}
 
 
+def has_window(family: str) -> bool:
+    return "sliding_window" in CONFIG_MAPPING[family].__dataclass_fields__
+
+
 def kinds_of(family: str, layers: int) -> list[str] | None:
     """The kinds of layers that a config of so many derives, with a window where the class has one."""
-    has_window = "sliding_window" in CONFIG_MAPPING[family].__dataclass_fields__
-    config = made(family, num_hidden_layers=layers, **({"sliding_window": 8} if has_window else {}))
+    config = made(family, num_hidden_layers=layers, **({"sliding_window": 8} if has_window(family) else {}))
     try:
         kinds = getattr(config, "layer_types", None) or get_layer_types_and_kwargs(config)[0]
     except Exception:  # composite configs, and classes of another shape
@@ -95,7 +98,7 @@ def habit_of(family: str) -> dict[str, Any]:
             if len(lasts) <= 1 + (not ends) * len(found) and all(
                 kinds == [pattern[place % period] for place in range(len(kinds))] for kinds in bodies
             ):
-                return {"layers": pattern} | ({"last": lasts.pop()} if ends else {})
+                return {"layers": pattern, "window": has_window(family)} | ({"last": lasts.pop()} if ends else {})
     return {}
 
 
@@ -142,8 +145,19 @@ def table() -> dict[str, Any]:
 
 def main() -> int:
     warnings.simplefilter("ignore")
-    TABLE.write_text(json.dumps(table(), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    TABLE.write_text(lines_of(table()), encoding="utf-8")
     return 0
+
+
+def lines_of(found: dict[str, Any]) -> str:
+    """JSON with a line for each family, so that a new version shows what it changed."""
+    parts = []
+    for name, value in found.items():
+        entries = value.items() if isinstance(value, dict) else [(None, entry) for entry in value]
+        lines = [f"{json.dumps(key)}: {json.dumps(entry)}" if key else json.dumps(entry) for key, entry in entries]
+        ends = "{}" if isinstance(value, dict) else "[]"
+        parts.append(f"{json.dumps(name)}: {ends[0]}\n" + ",\n".join(lines) + f"\n{ends[1]}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 if __name__ == "__main__":

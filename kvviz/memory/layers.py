@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvviz.memory.fields import Fields, shown
-from kvviz.memory.stock import habit, is_known
+from kvviz.memory.stock import habit, is_known, knows_window
 from kvviz.memory.windows import window_of
 
 TYPES = {
@@ -137,7 +137,7 @@ def sliding_kinds(fields: Fields, layers: int, family: str, window: int | None, 
     if family == "phi3":
         notes.append(f"Counted as full attention: not every runtime honours this family's sliding_window={window:,}.")
         return ["full"] * layers
-    if (kinds := habitual(layers, family)) is not None:
+    if knows_window(family) and (kinds := habitual(layers, family)) is not None:
         return kinds
     raise ValueError(
         f"The config has sliding_window={window} but neither layer_types nor sliding_window_pattern to say which "

@@ -32,12 +32,16 @@ def layers_of(given: Any, layers: int) -> list[tuple[int, dict[str, Any]]]:
     if not isinstance(given, dict):
         raise ValueError(f"The field per_layer_config={shown(given)} must be an object with an entry for some layers.")
     found = []
-    for place, words in given.items():
+    for place, words in ((str(place), words) for place, words in given.items()):
         if not (place.isascii() and place.isdecimal() and len(place) < 6 and int(place) < layers):
             raise ValueError(
                 f"The field per_layer_config names the layer {shown(place)}; there are {layers}, from 0 on."
             )
-        if not isinstance(words, dict) or not set(words) <= COUNTED | HARMLESS:
+        if not isinstance(words, dict) or not set(words) <= COUNTED | HARMLESS or not are_numbers(words):
             raise ValueError(f"The field per_layer_config has {shown(words)}, which kvviz has no formula for.")
         found.append((int(place), words))
     return found
+
+
+def are_numbers(words: dict[str, Any]) -> bool:
+    return all(words[name] is None or type(words[name]) is int for name in COUNTED & set(words))

@@ -53,6 +53,11 @@ def habit(family: str, layers: int) -> list[str] | None:
     return [*kinds[:-1], entry.get("last", kinds[-1])]
 
 
+def knows_window(family: str) -> bool:
+    """Whether the family's class has a sliding_window, so that its layers say what becomes of one."""
+    return bool(table()["families"].get(family, {}).get("window"))
+
+
 def encoders() -> list[str]:
     """Model types that only read, unless they are told to be decoders."""
     return list(table()["encoders"])

@@ -223,6 +223,11 @@ def test_a_mamba_layer_is_refused_by_its_own_field() -> None:
         shape(**PLAIN, model_type="granitemoehybrid", layer_types=repeat("LF", 12), mamba_d_state=128)
 
 
+def test_a_window_that_the_family_does_not_know_is_refused() -> None:
+    with pytest.raises(ValueError, match="sliding_window=64 but neither layer_types nor sliding_window_pattern"):
+        shape(**PLAIN, model_type="llama", sliding_window=64)
+
+
 def test_layers_without_attention_hold_nothing() -> None:
     model = shape(**PLAIN, layer_types=["mlp", "moe", "full_attention"] * 4)
     assert bytes_at(model, 1) == TOKEN // 3

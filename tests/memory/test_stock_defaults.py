@@ -11,13 +11,12 @@ import pytest
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from benchmarks.stock_defaults import fields_of, habit_of, ignored
-from benchmarks.tiny_zoo import tiny_config
 from kvviz.memory import Ask, account
 from kvviz.memory.config import shape_of
 from kvviz.memory.stock import table
+from tests.memory.stock_configs import changed, whole_config
 
 FAMILIES = sorted(table()["families"]) + sorted(table()["texts"])
-ALWAYS = {"model_type", "architectures", "transformers_version", "dtype"}
 LENGTHS = (3, 20)
 
 
@@ -31,27 +30,6 @@ def counted(config: Any) -> list[int] | None:
         return None
 
 
-def text_of(config: dict[str, Any]) -> dict[str, Any]:
-    part = config.get("text_config")
-    return part if isinstance(part, dict) else config
-
-
-def changed(config: dict[str, Any], draw: Random) -> dict[str, Any]:
-    """The same with some fields dropped, and one of the numbers made null, zero, one or twice as large."""
-    copy = json.loads(json.dumps(config))
-    part = text_of(copy)
-    kept = draw.choice((0.2, 0.5, 0.8, 0.95))
-    lists_go = draw.random() < 0.5
-    for name in sorted(set(part) - ALWAYS):
-        if draw.random() > kept or (lists_go and isinstance(part[name], list)):
-            del part[name]
-    numbers = sorted(name for name, value in part.items() if type(value) is int)
-    if numbers and draw.random() < 0.4:
-        name = draw.choice(numbers)
-        part[name] = draw.choice((None, 0, 1, 2 * part[name]))
-    return copy
-
-
 def as_stock(config: dict[str, Any]) -> dict[str, Any] | None:
     """The whole config that the class makes of it; None where the class itself refuses."""
     try:
@@ -59,14 +37,6 @@ def as_stock(config: dict[str, Any]) -> dict[str, Any] | None:
         whole: dict[str, Any] = json.loads(made.to_json_string(use_diff=False))
         return whole
     except Exception:  # each class has checks of its own
-        return None
-
-
-def whole_config(family: str) -> dict[str, Any] | None:
-    try:
-        whole: dict[str, Any] = json.loads(tiny_config(family).to_json_string(use_diff=False))
-        return whole
-    except Exception:  # a few classes cannot be made so small
         return None
 
 
