@@ -31,10 +31,11 @@ def read_config(text: str, name: str = "your config") -> Shape:
 def shape_of(config: Mapping[str, Any], name: str) -> Shape:
     """The same from a JSON object that was read already."""
     notes = list[str]()
-    part = unfolded(text_part(config))
+    text = text_part(config)
+    part = unfolded(text)
     outer = Fields(config).word("model_type")
     family = family_of(Fields(part), outer)
-    fields = completed(part, family, outer)
+    fields = completed(part, family, outer, is_nested=text is not config)
     refuse_unknown(fields)
     if defaults := default_sizes(fields):
         notes.append(f"Not in the config, so as in transformers' {family}: {', '.join(defaults)}.")

@@ -15,6 +15,7 @@ from kvviz.memory.fields import NAMES, Fields, shown
 
 TABLE = Path(__file__).parent / "data" / "stock_defaults.json"
 SIZES = ("layers", "heads", "hidden", "kv_heads", "head_width", "window")
+ESSENTIAL = {name for what in ("layers", "heads", "hidden") for name in NAMES[what]}
 # the fields besides sizes whose default changes a count or whether there can be one
 SWITCHES = (
     *("attention_chunk_size", "attention_k_eq_v", "attention_window_size", "attn_layer_indices", "attn_layer_period"),
@@ -68,13 +69,18 @@ def beside_an_encoder() -> list[str]:
     return list(table()["beside_an_encoder"])
 
 
-def completed(values: Mapping[str, Any], family: str, outer: str) -> Fields:
-    """The config's fields with the defaults for what it leaves out: those of the composite model around it first."""
+def completed(values: Mapping[str, Any], family: str, outer: str, is_nested: bool) -> Fields:
+    """The config's fields with the defaults for what it leaves out: those of the composite model around it first.
+
+    Only a nested part may leave out how large the model is: there transformers itself does not write its defaults.
+    """
     entry = table()["families"].get(family, {})
     values = {name: value for name, value in values.items() if name not in entry.get("ignores", [])}
     said = {name for name, value in values.items() if value is not None}
     taken = {name for what in NAMES for name in NAMES[what] if said & set(NAMES[what])}
     defaults = {**entry.get("fields", {}), **table()["texts"].get(outer, {}).get("fields", {})}
+    if not is_nested:
+        taken |= ESSENTIAL
     added = {name: value for name, value in defaults.items() if name not in values and name not in taken}
     return Fields({**values, **added}, family, added)
 

@@ -77,6 +77,13 @@ def test_a_text_part_that_names_no_type_is_the_one_of_its_model() -> None:
     assert "Only the text model is counted" in model.notes[-1] and "(vision_config)" in model.notes[-1]
 
 
+def test_a_whole_config_says_how_large_the_model_is() -> None:
+    """Transformers takes its defaults for that in nested parts alone; anywhere else the field was lost."""
+    for name in ("num_hidden_layers", "num_attention_heads"):
+        with pytest.raises(ValueError, match=f"The config has no {name}"):
+            shape(**{key: value for key, value in PLAIN.items() if key != name}, model_type="llama")
+
+
 def test_a_default_that_does_not_fit_is_called_a_default() -> None:
     with pytest.raises(
         ValueError, match=r"num_key_value_heads=32 \(the default of qwen2\) must divide the 8 query heads"
