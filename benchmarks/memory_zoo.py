@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from typing import Any
 
-from benchmarks.tiny_zoo import FAMILIES, held_bytes, texts_of, tiny_config, tiny_model
+from benchmarks.tiny_zoo import FAMILIES, VARIANTS, held_bytes, texts_of, tiny_config, tiny_model
 from kvviz.memory import Ask, account, read_config
 
 TOKENS = (3, 20)  # below and above every window of the tiny configs
@@ -71,11 +71,14 @@ def guarded(family: str) -> tuple[str, str]:
 
 def main(families: list[str]) -> int:
     totals: Counter[str] = Counter()
-    for family in families or FAMILIES:
+    for family in families or [*FAMILIES, *VARIANTS]:
         word, said = guarded(family)
         totals[word] += 1
         print(f"{family:28} {word:8} {said}", flush=True)
-    print(", ".join(f"{count} {word}" for word, count in totals.most_common()), f"of {totals.total()} families")
+    print(
+        ", ".join(f"{count} {word}" for word, count in totals.most_common()),
+        f"of {totals.total()}: {len(FAMILIES)} families and {len(VARIANTS)} variants",
+    )
     return 1 if totals["wrong"] else 0
 
 

@@ -15,9 +15,10 @@ WINDOW, HEADS = 8, 4
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "swa_num_key_value_heads", "num_global_key_value_heads")
 TOKEN_IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 LAYERS = 12  # a multiple of the usual patterns: every 2nd, 3rd, 4th or 6th layer
-# sizes by name, in whichever part of a config they stand
+# where a forward's output has its cache, as families call it
 CACHES = ("cache", "past_key_values", "cache_params", "state", "mems", "past_buckets_states")
 DECODER = {"is_decoder": True}
+WINDOWED = ("starcoder2", "phi3", "phimoe", "ministral", "ministral3", "doge", "hyperclovax")
 # what else a family needs to be built tiny, or to write at all
 MORE: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("bert", "bert-generation", "camembert", "data2vec-text", "electra", "ernie"), DECODER),
@@ -29,7 +30,7 @@ MORE: dict[str, dict[str, Any]] = {
     "codegen": {"rotary_dim": 8},
     "gptj": {"rotary_dim": 8},
     "gpt_neo": {"attention_types": [[["global", "local"], LAYERS // 2]]},
-    "dots1": {"n_routed_experts": 4, "num_experts_per_tok": 2},
+    "dots1": {"n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts": 1},
     "helium": {"head_dim": 16},
     "hunyuan_v1_dense": {"head_dim": 16},
     "hunyuan_v1_moe": {"head_dim": 16},
@@ -46,6 +47,7 @@ MORE: dict[str, dict[str, Any]] = {
     "granitemoehybrid": {"layer_types": ["mamba", "attention"] * (LAYERS // 2)},
     "xlstm": {"num_blocks": LAYERS},
 }
+# sizes by name, in whichever part of a config they stand
 SIZES: dict[str, int] = {
     **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers"), LAYERS),
     **dict.fromkeys(("hidden_size", "n_embd", "d_model", "dim", "emb_dim", "embedding_size", "embedding_dim"), 64),
@@ -57,6 +59,27 @@ SIZES: dict[str, int] = {
     **dict.fromkeys(("num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk", "top_k_experts"), 2),
     **dict.fromkeys(("n_group", "topk_group", "num_expert_group"), 1),
     "hidden_size_per_layer_input": 16,
+}
+SLIDING = {"use_sliding_window": True, "sliding_window": WINDOW}
+# the same families with a choice that their class leaves off, or another than its own
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{f"{name} (windows)": (name, {**MORE.get(name, {}), "sliding_window": WINDOW}) for name in WINDOWED},
+    **{f"{name} (some windows)": (name, {**SLIDING, "max_window_layers": 5}) for name in ("qwen3", "qwen2_moe")},
+    "qwen3_moe (windows)": ("qwen3_moe", {**SLIDING, "max_window_layers": 5}),
+    "smollm3 (windows)": ("smollm3", SLIDING),
+    "dots1 (some windows)": ("dots1", {**MORE["dots1"], "max_window_layers": 5}),
+    "falcon (new)": ("falcon", {"new_decoder_architecture": True, "num_kv_heads": 2}),
+    "gpt_bigcode (all heads)": ("gpt_bigcode", {"multi_query": False}),
+    "gemma4_text (fewer heads)": ("gemma4_text", {"attention_k_eq_v": True, "num_global_key_value_heads": 1}),
+    "llama4_text (no chunks)": ("llama4_text", {"attention_chunk_size": None}),
+    "mpt (one head)": ("mpt", {"attn_config": {"attn_type": "multiquery_attention"}}),
+    "modernbert-decoder (4)": ("modernbert-decoder", {"local_attention": 16, "global_attn_every_n_layers": 4}),
+    "glm_moe_dsa (shared)": ("glm_moe_dsa", {"index_topk_freq": 3}),
+    "bailing_hybrid (5)": ("bailing_hybrid", {"layer_group_size": 5}),
+    "gemma3_text (4)": ("gemma3_text", {"sliding_window_pattern": 4}),
+    "cohere2 (3)": ("cohere2", {"sliding_window_pattern": 3}),
+    "afmoe (3)": ("afmoe", {"global_attn_every_n_layers": 3}),
+    "qwen3_next (3)": ("qwen3_next", {"full_attention_interval": 3}),
 }
 
 
@@ -73,9 +96,11 @@ def smaller(config: dict[str, Any]) -> dict[str, Any]:
     return tiny | {name: number for name, number in TOKEN_IDS.items() if name in config}
 
 
-def tiny_config(family: str) -> PreTrainedConfig:
+def tiny_config(name: str) -> PreTrainedConfig:
+    """The config of a family or of a variant of one."""
+    family, more = VARIANTS.get(name, (name, MORE.get(name, {})))
     defaults = CONFIG_MAPPING[family]()
-    return CONFIG_MAPPING[family](**{**smaller(defaults.to_dict()), **MORE.get(family, {})}, dtype="float32")
+    return CONFIG_MAPPING[family](**{**smaller(defaults.to_dict()), **more}, dtype="float32")
 
 
 def tiny_model(config: PreTrainedConfig) -> PreTrainedModel:

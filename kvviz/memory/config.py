@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from kvviz.memory.families import family_of
+from kvviz.memory.families import differences, family_of
 from kvviz.memory.fields import MOST_LAYERS, NAMES, Fields, is_said, parsed, shown
 from kvviz.memory.heads import unfolded
 from kvviz.memory.layers import kinds_of
@@ -93,7 +93,7 @@ def dtype_of(config: Mapping[str, Any], fields: Fields, notes: list[str]) -> str
 
 def remarks(config: Mapping[str, Any], fields: Fields, dtype: str) -> list[str]:
     """What the config says beside the cache of the text model."""
-    said = []
+    said = differences(fields)
     if fields.whole("num_nextn_predict_layers", MOST_LAYERS, 0):
         said.append("The layers that predict further tokens (num_nextn_predict_layers) are not counted.")
     if senses := [name for name in SENSES if is_said(config.get(name))]:

@@ -54,3 +54,11 @@ def family_of(fields: Fields, outer: str) -> str:
             if re.match(rf"{start}(?![a-z])", name):
                 raise ValueError(f"The field model_type={shown(name)} names a family that {reason}.")
     return family
+
+
+def differences(fields: Fields) -> list[str]:
+    """Where runtimes hold more than the architecture needs: transformers copies shared KV heads before it caches."""
+    is_shared = fields.family == "mpt" and fields.get("attention_head_type") not in (None, "multihead_attention")
+    if fields.flag("new_decoder_architecture") or is_shared:
+        return ["Counted by its KV heads: not every runtime keeps only those, some cache one for each query head."]
+    return []

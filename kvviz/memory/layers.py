@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvviz.memory.fields import Fields, shown
-from kvviz.memory.stock import habit, is_known, knows_window
+from kvviz.memory.stock import habit, has_first_sliding, is_known, knows_window
 from kvviz.memory.windows import window_of
 
 TYPES = {
@@ -170,7 +170,7 @@ def slides_from_a_layer(fields: Fields, family: str) -> bool:
 def first_sliding(fields: Fields, layers: int, family: str) -> list[str]:
     """``use_sliding_window`` with ``max_window_layers``, the first layer that slides."""
     first = fields.whole("max_window_layers", least=0)
-    if first is None and is_known(family):
+    if is_known(family) and not has_first_sliding(family):
         raise ValueError(f"The config has use_sliding_window=true and nothing that says for which layers; {ADD_TYPES}")
     return ["sliding" if layer >= (first or 0) else "full" for layer in range(layers)]
 

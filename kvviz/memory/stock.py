@@ -59,6 +59,11 @@ def knows_window(family: str) -> bool:
     return bool(table()["families"].get(family, {}).get("window"))
 
 
+def has_first_sliding(family: str) -> bool:
+    """Whether the family's class reads max_window_layers."""
+    return "max_window_layers" in table()["families"].get(family, {}).get("fields", {})
+
+
 def encoders() -> list[str]:
     """Model types that only read, unless they are told to be decoders."""
     return list(table()["encoders"])

@@ -17,6 +17,12 @@ def test_the_formula_gives_the_bytes_of_the_stock_cache(family: str) -> None:
     assert judge(family) == ("right", "")
 
 
-def test_where_runtimes_differ_a_note_says_so() -> None:
-    """GPT-Neo's local layers see 8 tokens here, and transformers keeps all 20."""
-    assert judge("gpt_neo")[0] == "noted"
+@pytest.mark.parametrize("name", ["gpt_neo", "falcon (new)", "mpt (one head)", "phi3 (windows)"])
+def test_where_runtimes_differ_a_note_says_so(name: str) -> None:
+    """GPT-Neo's local layers see 8 tokens here and transformers keeps all 20; it copies Falcon's KV heads."""
+    assert judge(name)[0] == "noted"
+
+
+def test_a_field_that_the_family_does_not_read_decides_nothing() -> None:
+    """Qwen3-MoE with a first sliding layer was counted by it; its class lets all layers slide, so a list has to say."""
+    assert judge("qwen3_moe (windows)")[0] == "refused"
