@@ -33,6 +33,8 @@ NOT_COUNTED = {
     ),
     **dict.fromkeys(("dory", "hrm_text"), "runs its layers several times, each with a cache; kvviz counts one"),
 }
+# encoders that transformers lists under none of their tasks, or no longer has
+MORE_ENCODERS = ("layoutlmv2", "layoutlmv3", "nezha")
 # every other kind of layer has so many times the KV heads of the full ones where the config gives no number
 SLIDING_KV_FACTOR = {"mimo_v2_flash": 2}
 # the field of previous tokens that a query sees beside its own
@@ -42,7 +44,7 @@ PREVIOUS_TOKENS = {"mimo_v2_flash": "sliding_window_size"}
 def family_of(fields: Fields, outer: str) -> str:
     """The text model's type; refused where it stands for layers that no field describes, or for no cache at all."""
     family = fields.word("model_type") or text_family(outer)
-    if family in encoders() and not fields.flag("is_decoder"):
+    if family in (*encoders(), *MORE_ENCODERS) and not fields.flag("is_decoder"):
         raise ValueError(f"The field model_type={shown(family)} names an encoder, which has no KV cache to count.")
     if family in beside_an_encoder() and fields.flag("is_encoder_decoder", True):
         raise ValueError(

@@ -131,7 +131,7 @@ def test_a_decoder_beside_an_encoder_is_refused(family: str) -> None:
         shape(**PLAIN, model_type=family)
 
 
-@pytest.mark.parametrize("family", ["vit", "deberta-v2", "wav2vec2", "eurobert"])
+@pytest.mark.parametrize("family", ["vit", "deberta-v2", "wav2vec2", "eurobert", "modernbert", "nezha"])
 def test_what_only_reads_has_no_cache(family: str) -> None:
     with pytest.raises(ValueError, match="names an encoder, which has no KV cache"):
         shape(**PLAIN, model_type=family)
