@@ -106,7 +106,7 @@ def tiny_config(name: str) -> PreTrainedConfig:
 def tiny_model(config: PreTrainedConfig) -> PreTrainedModel:
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    return AutoModelForCausalLM.from_config(config).float().eval()
+    return AutoModelForCausalLM.from_config(config, experts_implementation="eager").float().eval()
 
 
 def texts_of(config: PreTrainedConfig) -> list[str]:
