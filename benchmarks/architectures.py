@@ -71,7 +71,7 @@ def further_gaps(model, ids, trial) -> dict[str, float | None]:
     """Gaps in log-probability beyond what the try looked at; None where the model refuses the setup."""
     import torch
 
-    from kvviz.analysis.trial import gap_between
+    from kvviz.analysis.against_stock import gap_between
     from kvviz.choices.setup import parse_setup
     from kvviz.models.stock import stock_logits
     from kvviz.run.engine import Pass
