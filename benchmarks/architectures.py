@@ -1,7 +1,7 @@
 """Every causal architecture that transformers can build tiny: does kvviz run it rightly, refuse it, or err?
 
 ``python -m benchmarks.architectures [NAME …]`` prints a row each. The try that decides reads 9 tokens; a model that it
-lets pass then reads 40, beyond its own windows, and is compared again: with the stock model under the same masks, with
+lets pass then reads 24, beyond its own windows, and is compared again: with the stock model under the same masks, with
 the stock model's tokens run at the places that slot positions give them, and with itself in blocks of other sizes.
 """
 
@@ -19,8 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 SECONDS, BYTES = 120, 10 * 2**30
-TOKENS, BUDGET, SINKS = 40, 6, 2
-ALLOWED = 1e-4  # nats; float32 inside the models (softmax, cosines) is what is left in float64
+TOKENS, BUDGET, SINKS = 24, 6, 2
+ALLOWED = 1e-3  # nats; softmax and cosines in float32 inside the models leave up to 7e-4, what is wrong 0.1 and more
 
 
 def verdict(name: str) -> str:
@@ -28,7 +28,7 @@ def verdict(name: str) -> str:
     import torch
     import transformers
 
-    from benchmarks.zoo import tiny_config, tiny_model
+    from benchmarks.tiny_zoo import tiny_config, tiny_model
     from kvviz.analysis.trial import try_model
 
     warnings.simplefilter("ignore")
@@ -36,11 +36,11 @@ def verdict(name: str) -> str:
     torch.set_num_threads(1)
     ids = torch.arange(5, 5 + TOKENS)
     try:
-        model = tiny_model(tiny_config(name))
+        model = sharpened(tiny_model(tiny_config(name))).double()
         try:
             model(input_ids=ids[None, :9])
         except RuntimeError:  # parts that know no float64
-            model = tiny_model(tiny_config(name), torch.float32)
+            model = model.float()
             model(input_ids=ids[None, :9])
     except BaseException as error:
         return f"not built  {type(error).__name__}: {' '.join(str(error).split())[:110]}"
@@ -58,11 +58,20 @@ def verdict(name: str) -> str:
     return f"{word:10} {', '.join(parts)}"
 
 
+def sharpened(model):
+    """With flat attention a wrong mask would hardly show, so query and key weights are scaled up."""
+    model.requires_grad_(False)
+    for name, parameter in model.named_parameters():
+        if any(part in name for part in ("q_proj", "k_proj", "c_attn", "query_key_value", "qkv")):
+            parameter.mul_(4)
+    return model
+
+
 def further_gaps(model, ids, trial) -> dict[str, float | None]:
     """Gaps in log-probability beyond what the try looked at; None where the model refuses the setup."""
     import torch
 
-    from kvviz.analysis.trial import gap_between
+    from kvviz.analysis.against_stock import gap_between
     from kvviz.choices.setup import parse_setup
     from kvviz.models.stock import stock_logits
     from kvviz.run.engine import Pass
@@ -104,12 +113,12 @@ def main() -> None:
     import torch
     import transformers
 
-    from benchmarks.zoo import model_types
+    from benchmarks.tiny_zoo import FAMILIES, VARIANTS
 
     torch.set_num_threads(1)  # a thread pool does not survive a fork
     print(f"transformers {transformers.__version__}, torch {torch.__version__}")
     counts: Counter[str] = Counter()
-    for name in sys.argv[1:] or model_types():
+    for name in sys.argv[1:] or [*FAMILIES, *VARIANTS]:
         line = apart(name)
         counts[line[:10].strip()] += 1
         print(f"{name:28} {line}", flush=True)

@@ -7,33 +7,28 @@ state from token to token. Its pictures would look real; so it is asked before a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from kvviz.cache.slots import native_windows
+from kvviz.analysis.against_stock import PROMPT, compared, disagreement
 from kvviz.choices.setup import Setup
-from kvviz.choices.storage import STORAGES
+from kvviz.choices.storage import STORAGES, Storage
 from kvviz.knobs import Choice
 from kvviz.models import Loaded, tokens
-from kvviz.models.stock import stock_logits
-from kvviz.policies import POLICIES
-from kvviz.policies.window import Window
-from kvviz.run.engine import Pass
+from kvviz.policies import POLICIES, Policy
 from kvviz.run.replay import replay
 from kvviz.run.rotation import ropes_of
 
-TOKENS, PROMPT, WINDOW = 9, 6, 4
+TOKENS = 9
 # knobs so small that of so few tokens something leaves, and something is quantised
 SMALL = {"budget": 5, "sinks": 2, "recent": 2, "observe": 2, "kernel": 3, "group": 2, "residual": 2, "resident": 2}
-# Largest gaps in log-probability, in nats, between two orders of the same sums (measured on SmolLM2: 2.0e-4 in
-# float32). In half precision the gap between the stock model's own two kinds of attention says how far that goes.
-ALLOWED_GAP = {torch.float64: 1e-4, torch.float32: 2e-3}
 Answer: TypeAlias = "bool | str"  # True, or why not
 
 
@@ -98,56 +93,40 @@ def some_ids(model: PreTrainedModel) -> Tensor:
     return torch.linspace(0.15, 0.85, TOKENS, device=model.device).mul(vocabulary).long()
 
 
-Compared: TypeAlias = "tuple[str, float, float]"  # the gap's name, the gap, and the largest that is allowed
-
-
-def compared(model: PreTrainedModel, ids: Tensor) -> list[Compared]:
-    """The three comparisons with the stock model, each after the one before it."""
-    expected = stock_logits(model, ids)
-    if not expected.isfinite().all():
-        raise ValueError(
-            f"This {model.config.model_type} model answers with something that is no number: its weights hold NaN, or "
-            "overflow in this number format; choose another dtype or sound weights."
-        )
-    allowed = allowed_gap(model, ids, None, expected)
-    whole = Pass(model, Setup(), prompt_tokens=PROMPT).feed(ids)
-    found = [("full_gap", gap_between(whole, expected), allowed)]
-    run = Pass(model, Setup(), prompt_tokens=PROMPT)
-    stepped = torch.cat([run.feed(part) for part in (ids[:PROMPT], *ids[PROMPT:].split(1))])
-    found.append(("stepped_gap", gap_between(stepped, expected), allowed))
-    if any(gap > most for _, gap, most in found):
-        return found
-    size = min([WINDOW, *(window for window in native_windows(model.config) if window is not None)])
-    masked = stock_logits(model, ids, window=size)
-    kept = Pass(model, Setup(Window(budget=size)), prompt_tokens=PROMPT).feed(ids)
-    return [*found, ("window_gap", gap_between(kept, masked), allowed_gap(model, ids, size, masked))]
-
-
-def gap_between(mine: Tensor, theirs: Tensor) -> float:
-    """The largest difference in log-probability; infinite where one is not a number."""
-    wide = torch.promote_types(mine.dtype, torch.float32)
-    gap = (mine.to(wide).log_softmax(-1) - theirs.to(wide).log_softmax(-1)).abs()
-    return float(gap.nan_to_num(torch.inf).max())
-
-
-def allowed_gap(model: PreTrainedModel, ids: Tensor, window: int | None, expected: Tensor) -> float:
-    """How far two orders of the same sums may part in the model's number format."""
-    if model.dtype in ALLOWED_GAP:
-        return ALLOWED_GAP[model.dtype]
-    return max(0.05, 2 * gap_between(stock_logits(model, ids, window=window, attention="sdpa"), expected))
-
-
 def what_works(model: PreTrainedModel, ids: Tensor) -> dict[str, Any]:
     """Whether slot positions work, and which of the kinds of storage and policies."""
-
-    def tried(setup: Setup) -> Answer:
-        return answered(model, lambda: read(model, ids, setup))
-
     return {
         "slot": answered(model, lambda: ropes_of(model)),
-        "storages": {name: tried(Setup(storage=small(kind))) for name, kind in STORAGES.items()},
-        "policies": {name: tried(Setup(small(kind))) for name, kind in POLICIES.items()},
+        "storages": once_each(STORAGES, held_like, lambda kind: read(model, ids, Setup(storage=small(kind))), model),
+        "policies": once_each(POLICIES, asked_like, lambda kind: read(model, ids, Setup(small(kind))), model),
     }
+
+
+def asked_like(kind: type[Policy]) -> Hashable:
+    """What a policy asks of a model; those that ask the same work, or do not, together."""
+    return kind.needs, kind.differs, kind.recomputes
+
+
+def held_like(kind: type[Storage]) -> Hashable:
+    """How entries are held: codes of 8, 4 or 2 bits differ in nothing that a model could know."""
+    return kind.is_exact, kind.needs_heads
+
+
+Kind = TypeVar("Kind", bound=type[Choice])
+
+
+def once_each(
+    kinds: Mapping[str, Kind],
+    likeness: Callable[[Kind], Hashable],
+    attempt: Callable[[Kind], None],
+    model: PreTrainedModel,
+) -> dict[str, Answer]:
+    """Whether each kind works; of those that are alike one is tried."""
+    answers: dict[Hashable, Answer] = {}
+    for kind in kinds.values():
+        if likeness(kind) not in answers:
+            answers[likeness(kind)] = answered(model, partial(attempt, kind))
+    return {name: answers[likeness(kind)] for name, kind in kinds.items()}
 
 
 def read(model: PreTrainedModel, ids: Tensor, setup: Setup) -> None:
@@ -167,20 +146,6 @@ def answered(model: PreTrainedModel, attempt: Callable[[], object]) -> Answer:
     except Exception as error:  # as in ``try_model``
         return sentence_of(error, model.config.model_type)
     return True
-
-
-def disagreement(model_type: str, name: str, gap: float, allowed: float) -> str:
-    """One sentence about a gap that is too large."""
-    case = {
-        "full_gap": "with the full cache",
-        "stepped_gap": "with the full cache, one token at a time,",
-        "window_gap": "with a window",
-    }[name]
-    return (
-        f"{model_type} models are refused: {case} kvviz' log-probabilities differ from the stock model's by up to "
-        f"{gap:.3g} nats where {allowed:.2g} is allowed, so this model sees, places or carries tokens in a way that "
-        "kvviz does not know; choose a causal model of another architecture, such as Llama, Qwen or Gemma."
-    )
 
 
 def sentence_of(error: Exception, model_type: str) -> str:

@@ -94,8 +94,8 @@ def bytes_of(shape: Shape, ask: Ask) -> int:
 def row_of(group: Group, ask: Ask, item_bytes: int) -> Row:
     sequences = (counted(ask.batch, "sequence"),) if ask.batch > 1 else ()
     if group.kind == "state":
-        factors = (counted(group.layers, "layer"), (f"{group.layer_bytes:,}", "B of constant state"))
-        total = formulas.state_bytes(group.layers, group.layer_bytes, ask.batch)
+        factors = (counted(group.layers, "layer"), (f"{group.state_bytes:,}", "B of constant state"))
+        total = formulas.state_bytes(group.layers, group.state_bytes, ask.batch)
         return Row(group.kind, group.layers, 0, total, factors + sequences)
     kept = ask.keeping(group, ask.tokens)
     total = sum(kept_bytes(group, part, ask.storage, item_bytes) for part in kept) * ask.batch

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from kvviz.choices.storage import Native
 from kvviz.memory import formulas
 from kvviz.memory.account import Ask, Kept, bytes_of
-from kvviz.memory.shape import Group, Shape
+from kvviz.memory.shape import Group, Shape, State
 
 PAGE = 16
 
@@ -21,6 +21,7 @@ class Engine:
     rule: str
     cells: Callable[[Group, Ask], int]
     storages: tuple[str, ...] = ("native",)  # the names of those it has
+    state: Callable[[State], State] = lambda state: state  # what it holds of a layer without keys
 
     def bytes(self, shape: Shape, ask: Ask) -> int:
         """Bytes set aside; policies play no part, these engines keep every token. Storage does where they have it."""
@@ -29,7 +30,9 @@ class Engine:
             cells = self.cells(group, ask)
             return [Kept(group.layers, cells, seen=cells)]
 
-        return bytes_of(shape, replace(ask, keeping=keep, storage=ask.storage if self.stores(ask) else Native()))
+        groups = tuple(replace(group, state=self.state(group.state)) for group in shape.groups)
+        storage = ask.storage if self.stores(ask) else Native()
+        return bytes_of(replace(shape, groups=groups), replace(ask, keeping=keep, storage=storage))
 
     def stores(self, ask: Ask) -> bool:
         """Whether the engine has this storage; it fills its cells with plain numbers where it has not."""
@@ -53,6 +56,11 @@ def llama_cells(group: Group, ask: Ask) -> int:
     return formulas.window_cells(ask.tokens, group.window)
 
 
+def llama_state(state: State) -> State:
+    """All in float32, and of the convolution's inputs those before the newest token: kernel - 1."""
+    return State(state.numbers, 4, state.inputs, max(0, state.kernel - 1), 4)
+
+
 ENGINES = {
     "paged": Engine(
         "pages of 16, all tokens in every layer",
@@ -66,8 +74,10 @@ ENGINES = {
     ),
     "llama_cpp": Engine(
         "llama.cpp cells",
-        "full layers: tokens rounded up to 256 cells; sliding layers: window + 512 new tokens, rounded up to 256",
+        "full layers: tokens rounded up to 256 cells; sliding layers: window + 512 new tokens, rounded up to 256; "
+        "states in float32",
         llama_cells,
         storages=("native", "q8_0", "q4_0"),
+        state=llama_state,
     ),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 MAX_CONFIG_BYTES = 1_000_000
@@ -12,13 +12,13 @@ MOST_LAYERS = 10_000
 
 NAMES = {
     "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
-    "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
-    "hidden": ("hidden_size", "n_embd", "d_model", "dim"),
+    "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads"),
+    "hidden": ("hidden_size", "n_embd", "n_embed", "d_model", "dim"),
     "kv_heads": (
         *("num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads", "n_kv_head", "kv_n_heads"),
         *("num_query_groups", "num_attention_groups", "multi_query_group_num"),
     ),
-    "head_width": ("head_dim", "kv_channels"),
+    "head_width": ("head_dim", "kv_channels", "dim_head", "d_head", "d_kv", "attention_head_dim"),
     "longest": ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"),
     "window": ("sliding_window", "sliding_window_size", "window_size"),
 }
@@ -27,8 +27,21 @@ NAMES = {
 class Fields:
     """The fields that describe the text model; a wrong one is refused by its name."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, Any], family: str = "", defaults: Collection[str] = ()) -> None:
         self.values = values
+        self.family, self.defaults = family, defaults  # fields that are not in the config but in the family's class
+
+    def told(self, name: str) -> str:
+        """``name=value``, and whose default it is where the config does not say it."""
+        said = f"{name}={shown(self.values.get(name))}"
+        return f"{said} (the default of {self.family})" if name in self.defaults else said
+
+    def without(self, names: Collection[str]) -> Fields:
+        left = {name: value for name, value in self.values.items() if name not in names}
+        return Fields(left, self.family, self.defaults)
+
+    def changed(self, more: Mapping[str, Any]) -> Fields:
+        return Fields({**self.values, **more}, self.family, self.defaults)
 
     def get(self, name: str) -> Any:
         return self.values.get(name)
@@ -42,9 +55,9 @@ class Fields:
             raise ValueError(f"The field {name}={shown(value)} must be a whole number from {least} to {limit:,}.")
         return value
 
-    def any_of(self, what: str, limit: int = LARGEST) -> int | None:
+    def any_of(self, what: str, limit: int = LARGEST, least: int = 1) -> int | None:
         """The same by any of a field's names; two names that disagree are refused."""
-        found = {name: number for name in NAMES[what] if (number := self.whole(name, limit)) is not None}
+        found = {name: number for name in NAMES[what] if (number := self.whole(name, limit, least)) is not None}
         if len(set(found.values())) > 1:
             said = " and ".join(f"{name}={number}" for name, number in found.items())
             raise ValueError(f"The fields {said} disagree; leave only the right one.")
@@ -92,6 +105,11 @@ class Fields:
                 known = ", ".join(map(str, choices))
                 raise ValueError(f"The field {name} names {shown(entry)}, which kvviz does not know; it knows {known}.")
         return [choices[entry] for entry in value]
+
+
+def is_said(value: Any) -> bool:
+    """Whether a field says something: not absent, and neither no, none nor empty."""
+    return value not in (None, False, 0, [], {}, "")
 
 
 def shown(value: Any) -> str:

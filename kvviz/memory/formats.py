@@ -19,9 +19,15 @@ class Blocks(Storage):
     source = "llama.cpp, ggml-common.h: block_q8_0 and block_q4_0"
 
     def layer_bytes(self, kv_heads: int, widths: Widths, seen: int, sinks: int, recent: int) -> int:
-        """A token's keys of all heads are one row, its values another."""
-        rows = (kv_heads * widths.key, kv_heads * widths.value)
-        return min(seen, sinks + recent) * sum(formulas.block_bytes(numbers, self.per_block) for numbers in rows)
+        """Blocks go by head, and llama.cpp takes no head that is not made of whole ones."""
+        for width in (widths.key, widths.value):
+            if width % formulas.BLOCK_NUMBERS:
+                raise ValueError(
+                    f"{self.name()} codes a head in blocks of {formulas.BLOCK_NUMBERS} numbers, and a head of {width} "
+                    "is not made of whole blocks; choose native."
+                )
+        blocks = kv_heads * (widths.key + widths.value) // formulas.BLOCK_NUMBERS
+        return min(seen, sinks + recent) * blocks * self.per_block
 
     def number_words(self, item_bytes: int) -> str | None:
         return f"{self.per_block}/{formulas.BLOCK_NUMBERS}"

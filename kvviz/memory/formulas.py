@@ -16,25 +16,9 @@ def state_bytes(layers: int, layer_bytes: int, batch: int = 1) -> int:
     return layers * layer_bytes * batch
 
 
-def delta_state_bytes(
-    key_heads: int, value_heads: int, key_width: int, value_width: int, kernel: int, item_bytes: int, state_item: int
-) -> int:
-    """Bytes of one gated-delta layer: n_v·d_k·d_v of state and (2·n_k·d_k + n_v·d_v)·k inputs of its convolution.
-
-    Source: Qwen3-Next as transformers keeps it; the state may have a wider number format than the rest.
-    """
-    recurrent = value_heads * key_width * value_width * state_item
-    return recurrent + (2 * key_heads * key_width + value_heads * value_width) * kernel * item_bytes
-
-
 def window_tokens(tokens: int, window: int | None) -> int:
     """min(S, W): what a sliding layer still holds, the newest token included; None = full attention."""
     return tokens if window is None else min(tokens, window)
-
-
-def block_bytes(numbers: int, per_block: int) -> int:
-    """One row of numbers in blocks of 32; the last block may be part empty."""
-    return -(-numbers // BLOCK_NUMBERS) * per_block
 
 
 def pages(tokens: int, page: int = 16) -> int:

@@ -16,8 +16,24 @@ KIND_WORDS = {
     "chunked": "chunked attention",
     "mla": "latent attention (MLA)",
     "indexer": "keys of the sparse-attention indexer",
-    "state": "linear attention, constant state",
+    "state": "constant state, no keys",
 }
+
+
+@dataclass(frozen=True)
+class State:
+    """What a layer without keys holds of a sequence: the numbers of its state, and a convolution's last inputs."""
+
+    numbers: int
+    number_bytes: int
+    inputs: int = 0  # numbers of one token that the convolution reads
+    kernel: int = 0  # tokens it reads
+    input_bytes: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """As transformers keeps it, the newest token's input among the convolution's."""
+        return self.numbers * self.number_bytes + self.inputs * self.kernel * self.input_bytes
 
 
 @dataclass(frozen=True)
@@ -31,11 +47,17 @@ class Group:
     value_width: int = 0
     window: int | None = None  # tokens a sliding or chunked layer holds at most
     rope: int = 0  # of MLA: how much of the width is the RoPE part
-    layer_bytes: int = 0  # of a state: bytes of one layer and sequence
+    state: State = State(0, 0)  # of one layer and sequence
+    sharing: int = 1  # GPUs that share each state
 
     @property
     def layers(self) -> int:
         return len(self.places)
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of one layer's state for one sequence, on the fullest GPU."""
+        return -(-self.state.bytes // self.sharing)
 
     @property
     def is_latent(self) -> bool:
@@ -83,7 +105,7 @@ def sharded(group: Group, query_heads: int, gpus: int) -> Group:
     if gpus < 1:
         raise ValueError(f"{gpus} GPUs cannot hold a model; choose at least 1.")
     if group.kind == "state":
-        return replace(group, layer_bytes=-(-group.layer_bytes // gpus))
+        return replace(group, sharing=group.sharing * gpus)
     if group.is_latent:
         return group
     return replace(group, kv_heads=formulas.heads_on_gpu(query_heads, group.kv_heads, gpus))

@@ -75,7 +75,9 @@ def test_without_a_number_format_bfloat16_is_taken_and_said() -> None:
     assert shape(**PLAIN, torch_dtype="float32").dtype == shape(**PLAIN, dtype="float32").dtype == "float32"
 
 
-@pytest.mark.parametrize("more", [{"use_sliding_window": False}, {"model_type": "qwen2"}, {"model_type": "phi3"}])
+@pytest.mark.parametrize(
+    "more", [{"use_sliding_window": False}, {"model_type": "qwen2", "num_key_value_heads": 8}, {"model_type": "phi3"}]
+)
 def test_a_window_that_is_switched_off(more: dict[str, Any]) -> None:
     assert windows({**WINDOW, **more}) == [None] * 12
     assert windows({**PLAIN, "sliding_window": None}) == [None] * 12
@@ -224,7 +226,10 @@ REFUSED = [
     ({**PLAIN, "full_attn_idxs": [], "conv_L_cache": 3}, "conv_L_cache"),
     ({**PLAIN, "kv_lora_rank": 64, "qk_rope_head_dim": 8, "use_mla": False}, "use_mla=false and a kv_lora_rank"),
     ({**PLAIN, "use_mla": True}, "use_mla=true and no kv_lora_rank"),
-    ({**PLAIN, "model_type": "longcat_flash", "kv_lora_rank": 64}, 'model_type="longcat_flash" stands for two'),
+    (
+        {**PLAIN, "model_type": "longcat_flash", "kv_lora_rank": 64},
+        'model_type="longcat_flash" names a family that has two',
+    ),
     ({**PLAIN, "model_type": "bert"}, 'model_type="bert" names an encoder, which has no KV cache to count'),
     ({**PLAIN, "attn_type_list": 0}, "attn_type_list=0 must be a list"),
     ({**PLAIN, "attn_type_list": "01"}, 'attn_type_list="01" must be a list'),

@@ -11,7 +11,7 @@ from kvviz.memory.engines import ENGINES
 from kvviz.memory.formats import parse_any_storage
 from kvviz.memory.presets import preset
 from kvviz.memory.retention import ask_for, doubts
-from kvviz.memory.shape import Group, Shape
+from kvviz.memory.shape import Group, Shape, State
 from kvviz.policies import parse_policy
 from kvviz.run.replay import replay
 from tests.tiny import some_ids, tiny
@@ -71,7 +71,8 @@ def test_sinks_that_a_window_takes_away_are_replaced(tokens: int) -> None:
 
 
 def test_the_parts_of_a_linear_layer() -> None:
-    assert formulas.delta_state_bytes(2, 4, 8, 16, 3, 2, 4) == 4 * 8 * 16 * 4 + (2 * 2 * 8 + 4 * 16) * 3 * 2
+    """The state of a layer in float32 and, in the model's own numbers, the inputs that its convolution reads."""
+    assert State(numbers=4 * 8 * 16, number_bytes=4, inputs=96, kernel=3, input_bytes=2).bytes == 2048 + 96 * 3 * 2
 
 
 def test_pages_and_cells() -> None:

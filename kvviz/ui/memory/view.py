@@ -21,7 +21,7 @@ from kvviz.ui.shell.state import View
 
 WHOLE = "Everything kept"
 SHORT_KINDS = {"full": "Full layers", "sliding": "Sliding layers", "chunked": "Chunked layers", "mla": "MLA layers"}
-SHORT_KINDS |= {"indexer": "Indexer", "state": "Linear layers"}
+SHORT_KINDS |= {"indexer": "Indexer", "state": "Layers with a state"}
 # capacities as nvidia-smi tells them, rounded to whole GiB
 GPUS = ((8, "8 GiB, laptop GPU"), (24, "24 GiB, RTX 4090"), (80, "80 GiB, H100"))
 BACKDROP = ("Llama-2-7b-hf", "Llama-3.1-70B", "gemma-3-27b", "DeepSeek-V3")

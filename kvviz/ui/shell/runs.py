@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kvviz.choices import texts
 from kvviz.choices.experiment import Experiment
 from kvviz.choices.linked_text import Text
+from kvviz.choices.setup import Setup
 from kvviz.figures.lifetimes import role_codes
 from kvviz.models import Loaded, ModelError, choose_device, choose_dtype, load, tokens
 from kvviz.run.progress import Cancelled
@@ -30,6 +31,7 @@ MAPS_ANYWAY = 512  # up to so many tokens every page takes the maps of a layer a
 BROKEN_OFF = (Stopped, Cancelled)
 Key = tuple[Any, ...]
 _models: dict[str, Loaded] = {}
+_refused: dict[str, str] = {}  # models that may not be shown, with the reason
 _models_lock = threading.Lock()
 
 
@@ -62,9 +64,28 @@ WORKER = Worker(lambda run: run.bytes)
 def loaded_model(name: str, progress: Callable[[str, float], None] | None = None) -> Loaded:
     """The model in the format this server's device prefers, loaded at the first call; later calls answer at once."""
     with _models_lock:
+        if name in _refused:
+            raise ModelError(_refused[name])
         if name not in _models:
-            _models[name] = load(name, progress=progress)
+            _models[name] = tried(name, load(name, progress=progress))
         return _models[name]
+
+
+def tried(name: str, loaded: Loaded) -> Loaded:
+    """The model after its one try; ModelError, now and later, with the reason where no run of it may be shown."""
+    from kvviz.analysis.trial import trial_of  # imports torch and transformers, as loading has
+
+    if reason := trial_of(loaded).reason:
+        _refused[name] = reason
+        raise ModelError(reason)
+    return loaded
+
+
+def refusal(loaded: Loaded, setup: Setup) -> str:
+    """Why the model cannot run this setup; empty if it can."""
+    from kvviz.analysis.trial import trial_of
+
+    return trial_of(loaded).refusal(setup)
 
 
 def model_if_loaded(name: str) -> Loaded | None:
@@ -99,6 +120,8 @@ def compute_run(experiment: Experiment, layer: int | None, job: Job) -> Run:
         from kvviz.run.replay import replay
 
     loaded = loaded_model(experiment.model, job.tell)  # loading is never broken off: the next job needs it too
+    if reason := refusal(loaded, experiment.setup):
+        raise ValueError(reason)
     ids = token_ids(experiment.model, experiment.text.content)
     notes = length_notes(len(ids), experiment)
     ids = ids[: experiment.tokens]
