@@ -30,6 +30,7 @@ from tests.ui.test_pages import charts, checked, headline, numbers, said
 APP = str(Path(__file__).parent.parent.parent / "app.py")
 PAGE = "pages/5_Memory.py"
 FULL = {"policy": "full", "b_policy": "full"}
+RUN = {"mem_part": "model"}
 
 
 @pytest.fixture(autouse=True)
@@ -139,12 +140,12 @@ def test_four_times_as_much_with_a_head_for_every_query() -> None:
 
 
 def test_how_many_fit_is_exact() -> None:
-    at = opened(mem_room="80", **FULL)
+    at = opened(mem_room="80", mem_part="fit", **FULL)
     fitting = (80 * 2**30 - 8030 * 10**6 * 2) // 131_072
     assert f"| Everything kept | {fitting:,} | {fitting // 131_072} |" in tables(at)
     at.number_input(key="mem_parameters").set_value(0)
     assert "| Everything kept | 655,360 | 5 |" in tables(checked(at)) and "weights are not known" in tables(at)
-    small = opened(mem_room="8", **FULL)
+    small = opened(mem_room="8", mem_part="fit", **FULL)
     assert "weights alone take 14.96 GiB (16.06 GB), more than 8.00 GiB" in tables(small)
 
 
@@ -240,8 +241,12 @@ def test_the_formula_and_the_tables_are_there() -> None:
     at = opened(mem_model="gemma-3-27b", mem_room="80", policy="window:budget=512", b_policy="full")
     typeset = " ".join(part.value for part in at.latex)
     assert r"10\,737\,418\,240" in typeset and r"\text{Sliding layers:}" in typeset
-    for word in ("llama.cpp cells", "q8_0: 34 bytes for 32 numbers", "pages of 16", "any number"):
-        assert word in tables(at)
+    for part, words in (
+        ("engines", ["llama.cpp cells", "q8_0: 34 bytes for 32 numbers", "pages of 16"]),
+        ("fit", ["any number"]),
+    ):
+        at.segmented_control(key="mem_part").set_value(part)
+        assert all(word in tables(checked(at)) for word in words)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +265,9 @@ def test_the_ratio_of_heads_is_said(model: str, words: str) -> None:
 
 @pytest.mark.real
 def test_the_tensors_equal_the_formula_to_the_byte() -> None:
-    at = opened(text="story", tokens="24", policy="streaming:budget=9,sinks=2", storage="int4:group=4,residual=4")
+    at = opened(
+        text="story", tokens="24", policy="streaming:budget=9,sinks=2", storage="int4:group=4,residual=4", **RUN
+    )
     next(button for button in at.button if button.label == "Measure the tensors").click()
     table = tables(checked(at))
     assert "| after 24 tokens | A: StreamingLLM" in table
@@ -273,7 +280,7 @@ def test_the_tensors_equal_the_formula_to_the_byte() -> None:
 
 @pytest.mark.real
 def test_merging_the_heads_of_the_model_costs_more_than_it_saves() -> None:
-    at = opened(text="story", tokens="64")
+    at = opened(text="story", tokens="64", **RUN)
     next(button for button in at.button if button.label == "Merge them").click()
     table = tables(checked(at))
     assert "Merging 3 KV heads into one makes the cache 3 times smaller" in table

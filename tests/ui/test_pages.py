@@ -157,8 +157,8 @@ def test_the_toy_shows_the_papers_examples() -> None:
     table = next(text.value for text in ring.markdown if text.value.startswith("| token read"))
     assert "slot = token mod 4" in table and "| [4, 5, 6, 7] → [5, 6, 7, 8] | 4 | 0 |" in table
 
-    attention = opened(ATTENTION, **TOY, policy="window:budget=4")
-    words = attention.code[0].value
+    attention = opened(ATTENTION, **TOY, policy="window:budget=4", attention_part="seen")
+    words = attention.main.code[0].value
     for line in ("query  8 sees 5–8", "query  9 sees 6–9", "query 10 sees 7–10"):
         assert line in words
 
@@ -257,7 +257,7 @@ def test_every_policy_can_be_chosen_as_a_and_as_b(page: str, name: str) -> None:
 
 def test_the_cache_page_counts_all_layers_at_the_end() -> None:
     """Of a prompt of 20 tokens each layer keeps its own budget; the 20 tokens after it are added."""
-    at = opened(CACHE, policy="pyramidkv:budget=8,observe=4", **SHORT)
+    at = opened(CACHE, policy="pyramidkv:budget=8,observe=4", cache_part="layers", **SHORT)
     shares = budgets(8, 4, 20, 30, 20)
     said_of_a = f"Under A a KV head holds {shares[-1] + 20} to {shares[0] + 20} entries, depending on the layer"
     assert any(said_of_a in text.value for text in at.markdown)

@@ -13,9 +13,9 @@ from kvviz.figures.overview import agreement_grid
 from kvviz.figures.series import Series, series_lines
 from kvviz.measures.overlap import overlap_of_heads, overlap_with_previous
 from kvviz.ui.attention.settings import AttentionSettings
-from kvviz.ui.attention.view import heads_of
+from kvviz.ui.attention.view import Place, heads_of
+from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.drawn import drawn
-from kvviz.ui.shell.page import show
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.state import kept_setting
 from kvviz.ui.shell.words import plural, side_words
@@ -24,9 +24,9 @@ Floats = NDArray[np.floating]
 TOP_CHOICES = (1, 4, 8, 16, 32)
 
 
-def draw(a: Run, b: Run, layer: int, head: int, query: int, first_choice: int) -> None:
-    """The section of the Attention page: a sentence, overlap along the text, overlap between the heads of a layer."""
-    st.subheader("Do queries and heads attend to the same keys?", anchor=False)
+def draw(a: Run, b: Run, place: Place, first_choice: int) -> None:
+    """A part of the Attention page: a sentence, overlap along the text, overlap between the heads of a layer."""
+    layer, head, query = place.layer, place.head, place.query
     choices = sorted({*TOP_CHOICES, first_choice})
     own = kept_setting(AttentionSettings, "top_k")
     count = st.segmented_control("Keys with the largest weights, compared", choices, **own, required=True)

@@ -11,11 +11,17 @@ from kvviz.ui.shell.state import kept, setting
 def whole_number(
     place: Any, label: str, key: str, default: Any, low: int, high: int, *, step: int = 1, **looks: Any
 ) -> Any:
-    """A number field whose fractions are refused in a sentence: Streamlit's own for integers cuts 20.7 to 20."""
-    limits = {"min_value": float(low), "max_value": float(high), "step": float(step), "format": "%g"}
+    """A number field; one that was cleared means its default, which it shows in grey.
+
+    Fractions are refused in a sentence: Streamlit's own field for integers cuts 20.7 to 20.
+    """
+    limits = {"min_value": float(low), "max_value": float(high), "step": float(step), "format": "%g", "value": None}
+    looks = {"placeholder": None if default is None else f"{default}", **looks}
     number = setting(key, place.number_input(label, **limits, **looks, **kept(key, default)))
-    if number is None or float(number).is_integer():
-        return None if number is None else int(number)
+    if number is None:
+        return default
+    if float(number).is_integer():
+        return int(number)
     name = label.partition(":")[0]
     raise ValueError(f"{name}={number:g} must be a whole number from {low} to {high}.")
 
