@@ -225,9 +225,41 @@ def test_an_upload_is_read_like_a_paste() -> None:
     at = opened(**FULL)
     at.selectbox(key="mem_model").select(UPLOAD)
     checked(at).file_uploader(key="mem_upload").upload("config.json", json.dumps(LLAMA_4).encode(), "application/json")
-    assert "your config at 131,072 tokens" in headline(checked(at))
+    assert "your config at 131,072 tokens" in headline(checked(at)) and "still in use" not in said(at)
     at.file_uploader(key="mem_upload").upload("config.json", b"\xff", "application/json")
     assert "not UTF-8" in said(checked(at))
+    at.file_uploader(key="mem_upload").set_value([])
+    assert "The config given before (" in said(checked(at)) and "is still in use" in said(at)
+    assert "your config at 131,072 tokens" in headline(at)
+
+
+CLEARED = [("s.tokens", "tokens", "256"), ("layer", "layer", "14"), ("head", "head", "3"), ("s.seed", "seed", None)]
+CLEARED += [("a.policy.budget", "policy", "window:budget=256"), ("mem_batch", "mem_batch", None)]
+CLEARED += [("mem_tokens", "mem_tokens", None), ("mem_room", "mem_room", None), ("mem_gpus", "mem_gpus", None)]
+
+
+def test_an_emptied_field_means_its_default_and_shows_it() -> None:
+    """It became the smallest number that the field takes: one token, layer 0, a budget of 1."""
+    set_to = {"tokens": "40", "layer": "5", "head": "6", "policy": "window:budget=9", "seed": "4"}
+    at = opened(mem_batch="3", mem_tokens="5000", mem_room="80", mem_gpus="2", b_policy="full", **set_to)
+    for key, _, _ in CLEARED:
+        at.number_input(key=key).set_value(None)
+    checked(at)
+    link = {name: word if isinstance(word, str) else word[0] for name, word in at.query_params.items()}
+    assert {word: link.get(word) for _, word, _ in CLEARED} == {word: default for _, word, default in CLEARED}
+    assert at.number_input(key="s.tokens").placeholder == "256" and at.number_input(key="s.tokens").value is None
+    assert "Llama-3.1-8B at 131,072 tokens: 16.00 GiB" in headline(at)
+
+
+def test_no_two_fields_of_a_page_have_the_same_name() -> None:
+    """Both sides had a field called "budget", which a screen reader cannot tell apart."""
+    at = opened(
+        policy="streaming:budget=8,sinks=2", b_policy="streaming:budget=9,sinks=3", storage="int4", b_storage="int4"
+    )
+    fields = [*at.number_input, *at.selectbox, *at.text_input, *at.segmented_control]
+    names = [field.label for field in fields]
+    assert "A's budget: keys a query may see" in names and "B's budget: keys a query may see" in names
+    assert len(names) == len(set(names)) and len(names) > 20
 
 
 def test_gpus_that_cannot_share_the_heads_are_refused_in_a_sentence() -> None:

@@ -26,7 +26,7 @@ from kvviz.ui.memory.settings import (
     MemorySettings,
     fits_a_link,
 )
-from kvviz.ui.shell.number_fields import whole_number
+from kvviz.ui.shell.number_fields import still_in_use, whole_number
 from kvviz.ui.shell.settings import PASTE, UPLOAD, link_of
 from kvviz.ui.shell.state import View, kept_setting, setting
 from kvviz.ui.shell.words import choice_words, plain
@@ -159,6 +159,8 @@ def upload() -> None:
     """Put an uploaded config where a pasted one would be."""
     file = st.file_uploader("The model's config.json", key="mem_upload", max_upload_size=1)
     if file is None:
+        if config := setting("mem_config", ""):
+            st.caption(still_in_use("config", config))
         return
     try:
         config = config_words(file.getvalue())

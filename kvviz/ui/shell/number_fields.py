@@ -1,4 +1,4 @@
-"""Whole numbers as people type them: one in a field, or several in a line."""
+"""What several fields share: whole numbers as people type them, and what an emptied file field still means."""
 
 from __future__ import annotations
 
@@ -24,6 +24,11 @@ def whole_number(
         return int(number)
     name = label.partition(":")[0]
     raise ValueError(f"{name}={number:g} must be a whole number from {low} to {high}.")
+
+
+def still_in_use(what: str, content: str) -> str:
+    """What to say when the file field is empty, after a change of page or because somebody took the file out."""
+    return f"The {what} given before ({len(content):,} characters) is still in use: upload another, or choose above."
 
 
 def numbers_in(name: str, listed: str) -> tuple[int, ...]:

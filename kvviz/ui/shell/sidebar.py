@@ -18,7 +18,7 @@ from kvviz.ui.shell import runs
 from kvviz.ui.shell.glossary import knob_meaning, meaning
 from kvviz.ui.shell.menus import MENUS
 from kvviz.ui.shell.model_card import dtype_here
-from kvviz.ui.shell.number_fields import numbers_in, whole_number
+from kvviz.ui.shell.number_fields import numbers_in, still_in_use, whole_number
 from kvviz.ui.shell.settings import PASTE, UPLOAD, settings_of_pages
 from kvviz.ui.shell.state import MOST_PLACES, View, kept, knob_key, setting
 
@@ -84,9 +84,11 @@ class Sidebar:
         file = st.file_uploader("Text file, UTF-8", key="upload", max_upload_size=1)
         if file is not None:
             st.session_state["good"]["upload"] = texts.from_upload(file.getvalue())
-        content = st.session_state["good"].get("upload", "")
+        content = str(st.session_state["good"].get("upload", ""))
         if not content:
             raise ValueError("There is no uploaded text yet: choose a file.")
+        if file is None:
+            st.caption(still_in_use("text", content))
         return content
 
     def good_text(self, text: Text) -> Text:
