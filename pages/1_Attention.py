@@ -15,6 +15,8 @@ a, b = page.runs(maps=True)
 place = look.place_of(page.view, a)
 scale, average = map_menus()
 maps = [look.map_of(run, place.layer, place.head, average) for run in (a, b)]
+for note in look.query_notes(page.view, a):
+    st.caption(note)
 page.headline(look.headline(a, maps[0][place.query], place.layer, look.named(place.head, average), place.query))
 
 for column, side, figure in zip(st.columns(2), "AB", figures.map_figures((a, b), maps, scale), strict=True):

@@ -14,9 +14,12 @@ from kvviz.choices.linked_text import Text
 from kvviz.knobs import spell
 from kvviz.policies import POLICIES
 from kvviz.policies.pyramidkv import budgets
+from kvviz.ui.attention.settings import PARTS as ATTENTION_PARTS
+from kvviz.ui.cache.settings import PARTS as CACHE_PARTS
 from kvviz.ui.shell import runs
 from kvviz.ui.shell.runs import WORKER
 from kvviz.ui.shell.settings import PASTE
+from kvviz.ui.sinks.settings import PARTS as SINKS_PARTS
 from tests.policies.test_matrix import TELLING
 
 pytestmark = pytest.mark.real
@@ -205,6 +208,40 @@ def test_a_long_text_is_asked_for_where_it_is_not_known(monkeypatch: pytest.Monk
     assert numbers(checked(asked)) == shown
 
 
+PARTS_OF = {ATTENTION: ATTENTION_PARTS, CACHE: CACHE_PARTS, SINKS: SINKS_PARTS}
+WORD = {ATTENTION: "attention_part", CACHE: "cache_part", SINKS: "sinks_part"}
+
+
+@pytest.mark.parametrize("page", PARTS_OF)
+@pytest.mark.parametrize("name", ["one-token", "far-away"])
+def test_every_part_of_a_page_opens_and_travels_in_the_link(page: str, name: str) -> None:
+    at, seen = opened(page, **LINKS[name]), set()
+    for part in PARTS_OF[page]:
+        at.segmented_control(key=WORD[page]).set_value(part)
+        seen.add(str([chart.spec for chart in charts(checked(at))]) + str([text.value for text in at.markdown]))
+        is_first = part == next(iter(PARTS_OF[page]))
+        assert (WORD[page] in at.query_params) != is_first and (is_first or part in at.query_params[WORD[page]])
+    assert len(seen) == len(PARTS_OF[page])
+
+
+def test_what_is_not_open_is_not_computed() -> None:
+    """Every figure of a page was computed and sent, also those far below what anybody saw."""
+    at = opened(SINKS, **SHORT, policy="window:budget=12")
+    before = WORKER.computed
+    assert len(charts(at)) == 2
+    at.segmented_control(key="sinks_part").set_value("ablation")
+    assert len(charts(checked(at))) == 1 and WORKER.computed == before + 1
+
+
+def test_from_a_chosen_query_there_is_a_way_back_to_the_last_one() -> None:
+    at = opened(ATTENTION, **SHORT, query="7")
+    assert "Token 7 " in headline(at)
+    next(button for button in at.button if button.label == "Back to the last query").click()
+    assert "Token 39 " in headline(checked(at)) and "query" not in at.query_params
+    assert not [button for button in at.button if button.label == "Back to the last query"]
+    assert "The text has no position 5000; its last token is shown." in said(opened(ATTENTION, **SHORT, query="5000"))
+
+
 def test_a_new_policy_keeps_the_budget() -> None:
     at = opened(CACHE, **SHORT, policy="window:budget=7")
     for name in ("rolling", "random", "streaming"):
@@ -226,6 +263,16 @@ def test_a_bad_upload_is_one_sentence(data: bytes, sentence: str) -> None:
     checked(at).file_uploader(key="upload").upload("notes.txt", data, "text/plain")
     checked(at)
     assert sentence in said(at) and numbers(at) == before
+
+
+def test_a_file_that_is_taken_out_is_said_to_be_in_use_still() -> None:
+    at = opened(CACHE, **SHORT)
+    at.selectbox(key="s.text").select("upload")
+    checked(at).file_uploader(key="upload").upload("notes.txt", b"Once there was a cache. " * 9, "text/plain")
+    shown = numbers(checked(at))
+    assert "still in use" not in said(at)
+    at.file_uploader(key="upload").set_value([])
+    assert "The text given before (216 characters) is still in use" in said(checked(at)) and numbers(at) == shown
 
 
 def test_a_fraction_in_a_number_field_is_refused_in_a_sentence() -> None:

@@ -67,6 +67,12 @@ def query_of(view: View, run: Run) -> int:
     return last if view.query is None else min(view.query, last)
 
 
+def query_notes(view: View, run: Run) -> list[str]:
+    """A sentence where the text has no such query."""
+    asked, shown = view.query, query_of(view, run)
+    return [] if asked in (None, shown) else [f"The text has no position {asked}; its last token is shown."]
+
+
 def headline(run: Run, weights: Floats, layer: int, head: int | None, query: int) -> str:
     """Which key the chosen query looks at most, and how much; ``weights`` (T,), head None = the mean over heads."""
     if not np.isfinite(weights).any():

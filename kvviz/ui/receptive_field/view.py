@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from kvviz.figures.series import Series
 from kvviz.measures.influence import Floats, beyond, by_distance, nearest, relay
 from kvviz.measures.reach import span
-from kvviz.ui.attention.view import query_of, quoted
+from kvviz.ui.attention.view import query_notes, query_of, quoted
 from kvviz.ui.receptive_field.runs import ALL_DEPTHS, Pair, Seen
 from kvviz.ui.receptive_field.settings import MEASURED, ReachSettings
 from kvviz.ui.shell.runs import Run
@@ -81,9 +81,7 @@ def notes(view: View, run: Run, seen: Seen) -> list[str]:
 def place_notes(view: View, run: Run, seen: Seen) -> list[str]:
     """A sentence for each of the two positions asked for that is out of place; both stay as they were set."""
     wanted, source, query = view.of(ReachSettings).path_from, source_of(view, seen), seen.found.query
-    notes = []
-    if view.query is not None and view.query > query:
-        notes.append(f"The text has no position {view.query}; its last token is shown.")
+    notes = query_notes(view, run)
     if wanted is not None and wanted > query:
         notes.append(
             f"The path cannot begin at position {wanted}, because the token asked about is at {query} and no token "
