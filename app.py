@@ -14,7 +14,7 @@ a, b = page.runs()
 layer, head = cache_view.place(page.view, a)
 page.headline(start_view.headline(a, b))
 title = f"{side_words('A', a.trace.setup)} · layer {layer}, KV head {head}"
-show(cache_view.lifetimes_figure(a, layer, head, "a", title), "start")
+show(cache_view.lifetimes_figure(a, layer, head, "a", title), "lifetimes")
 for column, (name, value, beside, said) in zip(st.columns(3), start_view.cards(a, b), strict=True):
     column.metric(name, value, beside, delta_color="off", delta_arrow="off", border=True, help=said)
 st.caption(plain(start_view.computed_words(page.view, a, b)))

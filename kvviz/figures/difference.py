@@ -91,28 +91,34 @@ def difference_heat(z: Floats, labels: Sequence[str], first_query: int, factor: 
 
 
 def difference_bar(shading: Scale) -> go.Scatter:
-    """The colour bar of ``difference_map``: evenly coloured, so its ticks lie where the scale puts the values."""
+    """The colour bar of ``difference_map``: evenly spaced, so its ticks lie where the scale puts the values."""
     ticks = [value for value in shading.ticks() if shading.place(value) > 0] if shading.name == "log" else []
     ticks = ticks[-3:] or [shading.top / 2, shading.top]
     values = [*(-value for value in reversed(ticks)), 0.0, *ticks]
     places = [0.5 + 0.5 * float(np.sign(value)) * shading.place(abs(value)) for value in values]
     texts = [f"{value:+.2g}".replace("-", "−") if value else "0" for value in values]
-    return colour_bar(theme.DIVERGING, places, texts)
+    return colour_bar(two_sided([step / STEPS for step in range(STEPS + 1)]), places, texts)
 
 
 def mirrored(shading: Scale) -> list[tuple[float, str]]:
-    """The three colours as a scale over [−top, top] whose strength grows on both sides as ``shading`` says."""
-    low, middle, high = (parts(colour) for _, colour in theme.DIVERGING)
-    steps = list(enumerate(shading.values(STEPS)))
-    left = [(0.5 - 0.5 * value, mixed(middle, low, step / STEPS)) for step, value in reversed(steps)]
-    right = [(0.5 + 0.5 * value, mixed(middle, high, step / STEPS)) for step, value in steps[1:]]
-    return left + right
+    """The colours over [−top, top], whose strength grows on both sides of zero as ``shading`` says."""
+    return two_sided(shading.values(STEPS))
+
+
+def two_sided(values: Sequence[float]) -> list[tuple[float, str]]:
+    """A plotly scale with the colours of each strength at the ``values``, shares of the top from 0 to 1."""
+    (_, low), (_, middle), (_, high) = theme.DIVERGING
+    steps = [(value, step / (len(values) - 1)) for step, value in enumerate(values)]
+    left = [(0.5 - 0.5 * value, toned(low, middle, strength)) for value, strength in reversed(steps)]
+    return left + [(0.5 + 0.5 * value, toned(high, middle, strength)) for value, strength in steps[1:]]
+
+
+def toned(end: str, middle: str, strength: float) -> str:
+    """The colour of a side at that strength: its hue from the start, or weak differences would be as grey as none."""
+    *hue, full = parts(end)
+    faint = parts(middle)[-1]
+    return "rgba({:.0f},{:.0f},{:.0f},{:.3f})".format(*hue, faint + (full - faint) * strength) if strength else middle
 
 
 def parts(colour: str) -> list[float]:
     return [float(number) for number in colour.removeprefix("rgba(").removesuffix(")").split(",")]
-
-
-def mixed(start: list[float], end: list[float], share: float) -> str:
-    values = [s + (e - s) * share for s, e in zip(start, end, strict=True)]
-    return "rgba({:.0f},{:.0f},{:.0f},{:.3f})".format(*values)

@@ -16,7 +16,7 @@ from kvviz.text.signs import escape
 
 ROW_HEIGHT = 290  # pixels
 TITLE_WIDTH = 17  # characters of a line above or below a box; on a phone a third of the figure holds about so many
-CELL_WIDTH, CELL_HEIGHT = 1.85, 1.35  # in units of the longest side
+CELL_WIDTH, CELL_HEIGHT = 2.05, 1.35  # in units of the longest side
 HIGH, DEEP = 0.52, 0.36  # how long the sides of most heads and of the widest number are drawn
 THIN = 0.012  # a side is drawn at least so long, or nothing would be seen of it
 SLANT = (0.72, 0.55)  # how a step into depth is drawn

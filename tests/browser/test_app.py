@@ -93,7 +93,7 @@ def test_the_toy_shows_the_sources_example_step_by_step(server: str, open_page: 
     page = open_page(f"{server}/Cache")
     page.get_by_role("button", name="A window of 4 slides over twelve words").click()
     settle(page)
-    player = page.locator("[data-testid=stBidiComponentRegular], [data-testid^=stBidiComponent]").first
+    player = page.locator("[data-testid=stMain] [data-testid^=stBidiComponent]").first
     slider = player.get_by_role("slider")
     slider.focus()
     slider.press("Home")
@@ -142,7 +142,7 @@ def test_a_bad_link_says_what_was_wrong_and_leaves_a_usable_page(server: str, op
 def test_knobs_that_contradict_each_other_keep_the_last_picture(server: str, open_page: Open) -> None:
     page = open_page(f"{server}/Cache?policy=streaming:budget=8,sinks=4&tokens=40&text=story")
     before = picture(page)
-    set_number(page, "sinks: first tokens always kept", "8")
+    set_number(page, "A's sinks: first tokens always kept", "8")
     expect(page.get_by_text("choose at most 7 sinks or a larger budget").first).to_be_visible()
     assert "40 tokens" in picture(page)[0] and len(picture(page)) == len(before)
 
@@ -191,7 +191,7 @@ def test_a_run_can_be_cancelled_and_started_again(server: str, open_page: Open) 
 
 
 def test_the_memory_page_counts_at_once_and_runs_the_model_on_request(server: str, open_page: Open) -> None:
-    page = open_page(f"{server}/Memory?policy=streaming:budget=8,sinks=2&tokens=16")
+    page = open_page(f"{server}/Memory?policy=streaming:budget=8,sinks=2&tokens=16&mem_part=model")
     expect(page.get_by_text("Llama-3.1-8B at 131,072 tokens: 16.00 GiB (17.18 GB)").first).to_be_visible()
     set_number(page, "Sequences", "4")
     expect(page.get_by_text("64.00 GiB (68.72 GB)").first).to_be_visible()

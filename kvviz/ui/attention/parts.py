@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from kvviz.figures.frame import ALL_TICKS
 from kvviz.figures.pooling import LIMIT
 from kvviz.figures.scales import ScaleName
 from kvviz.ui.attention import agreement, figures, gallery
@@ -94,4 +95,5 @@ def who_sees_whom(run: Run, weights: Floats, place: Place, average: str) -> None
     with right:
         where = look.place_words(place, average)
         st.markdown(f"**The same in words, {where}** {COUNTS_FROM_ONE if run.count_from else ''}")
-        st.code(look.seen_by(run, weights), language=None, height=look.LIST_HEIGHT)
+        with st.container(height=look.LIST_HEIGHT if run.trace.tokens > ALL_TICKS else "content"):
+            st.code(look.seen_by(run, weights), language=None)
