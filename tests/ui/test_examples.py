@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from kvviz.choices.linked_text import Text
 from kvviz.ui.pages import PAGES
 from kvviz.ui.shell.examples import INVITATION, changed, is_shown, watch_words
 from kvviz.ui.shell.state import View
@@ -32,4 +35,6 @@ def test_a_setting_of_ones_own_ends_the_example() -> None:
     assert watch_words(changed(view, {"tokens": "11"}), cache) == INVITATION
     memory = next(entry.examples for entry in ROWS if entry.title == "Memory")
     ordinary = changed(View(), memory[1].change)
+    own_text = replace(view, experiment=replace(view.experiment, text=Text("one two three")))
+    assert watch_words(own_text, cache) == INVITATION
     assert is_shown(ordinary, memory[1]) and not is_shown(changed(ordinary, {"mem_gpus": "2"}), memory[1])

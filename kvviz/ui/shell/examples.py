@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import streamlit as st
 
+from kvviz.choices.linked_text import Text
 from kvviz.choices.setup import SETUP_PARSERS
+from kvviz.choices.texts import DEFAULT_TEXT
 from kvviz.ui.shell.settings import Example
 from kvviz.ui.shell.state import View, adopt, view_from_query
 from kvviz.ui.shell.words import plain
@@ -31,8 +34,16 @@ def watch_words(view: View, examples: Sequence[Example]) -> str:
 
 
 def is_shown(view: View, example: Example) -> bool:
-    """Whether to press it would change nothing; the number format is not a setting."""
-    shown, wanted = ({**one.words(), "dtype": ""} for one in (view, changed(view, example.change)))
+    """Whether to press it would change nothing; the number format is not a setting.
+
+    Without the text, which is known by its name: to spell a long one takes a tenth of a second.
+    """
+    text = view.experiment.text
+    if example.change.get("text", text.preset) != text.preset:
+        return False
+    light = replace(view, experiment=replace(view.experiment, text=Text.of_preset(DEFAULT_TEXT)))
+    change = {name: word for name, word in example.change.items() if name != "text"}
+    shown, wanted = ({**one.words(), "dtype": ""} for one in (light, changed(light, change)))
     return shown == wanted
 
 
