@@ -118,7 +118,7 @@ def row_sums(maps: Sequence[Floats]) -> str:
         sums = np.nansum(weights[np.isfinite(weights).any(axis=1)], axis=1)
         words.append(f"{name}: {sums.min():.4f} to {sums.max():.4f}")
     said = f"Smallest and largest row sum. {' · '.join(words)}."
-    return f"{said} Blank cells are keys that are not in the cache or hidden by the pattern."
+    return f"{said} Blank: not in the cache, or hidden by the pattern."
 
 
 def overview(run: Run, measure: Measure) -> tuple[Floats, str]:

@@ -23,7 +23,7 @@ def draw_examples(view: View, examples: Sequence[Example]) -> None:
         return
     with st.container(key="examples", horizontal=True, gap="xsmall"):
         for place, one in enumerate(examples):
-            st.button(one.label, key=f"try.{place}", help=one.watch, on_click=change_view, args=(view, one.change))
+            st.button(one.label, key=f"try.{place}", on_click=change_view, args=(view, one.change))
     st.caption(watch_words(view, examples))
 
 
