@@ -18,5 +18,5 @@ show(cache_view.lifetimes_figure(a, layer, head, "a", title), "lifetimes")
 for column, (name, value, beside, said) in zip(st.columns(3), start_view.cards(a, b), strict=True):
     column.metric(name, value, beside, delta_color="off", delta_arrow="off", border=True, help=said)
 st.caption(plain(start_view.computed_words(page.view, a, b)))
-st.subheader("Questions to begin with", anchor=False)
+st.markdown("**Questions to begin with**")
 start_view.questions(page.view)

@@ -49,7 +49,7 @@ def checked(at: AppTest) -> AppTest:
 
 
 def headline(at: AppTest) -> str:
-    return next(text.value for text in at.markdown if text.value.startswith("####")).replace("\\", "")
+    return next(text.value for text in at.markdown if text.value.startswith("## ")).replace("\\", "")
 
 
 def charts(at: AppTest) -> list[Any]:

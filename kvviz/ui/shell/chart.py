@@ -28,9 +28,6 @@ def numbers(table: Table, key: str) -> None:
     """
     name = key.replace("-", " ")
     with st.popover(f"Numbers: {name}", type="tertiary", icon=":material/table:", key=f"{key}.numbers"):
-        st.markdown(preview(table))
-        if rest := rest_words(table):
-            st.caption(rest)
         st.download_button(
             f"Download {name} as CSV",
             table.file,
@@ -40,6 +37,9 @@ def numbers(table: Table, key: str) -> None:
             key=f"{key}.csv",
             on_click="ignore",
         )
+        st.markdown(preview(table))
+        if rest := rest_words(table):
+            st.caption(rest)
 
 
 def preview(table: Table) -> str:
@@ -55,4 +55,4 @@ def rest_words(table: Table) -> str:
     if rows <= ROWS and columns <= COLUMNS:
         return ""
     shown = f"{min(rows, ROWS)} of {rows:,} rows and {min(columns, COLUMNS)} of {columns:,} columns"
-    return f"The first {shown}; the file has all of them, in full precision."
+    return f"The first {shown}; the file has all of them."

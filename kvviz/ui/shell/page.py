@@ -66,7 +66,7 @@ class Page:
 
     def headline(self, sentence: str) -> None:
         """The one sentence with the numbers of this result."""
-        self.top.markdown(f"#### {plain(sentence)}")
+        self.top.markdown(f"## {plain(sentence)}")
 
     def lesson(self, name: str) -> None:
         """How to read the figures, and the formula, folded."""
