@@ -11,6 +11,8 @@ from kvviz.ui.cache.examples import EXAMPLES as CACHE
 from kvviz.ui.cache.settings import CacheSettings
 from kvviz.ui.memory.examples import EXAMPLES as MEMORY
 from kvviz.ui.memory.settings import MemorySettings
+from kvviz.ui.quality.examples import EXAMPLES as QUALITY
+from kvviz.ui.quality.settings import QualitySettings
 from kvviz.ui.receptive_field.examples import EXAMPLES as RECEPTIVE_FIELD
 from kvviz.ui.receptive_field.settings import ReachSettings
 from kvviz.ui.shell.page import open_page
@@ -28,5 +30,6 @@ PAGES = (
     PageEntry("pages/3_Receptive_field.py", "Receptive field", ReachSettings, RECEPTIVE_FIELD),
     PageEntry("pages/4_Cache.py", "Cache", CacheSettings, CACHE),
     PageEntry("pages/5_Memory.py", "Memory", MemorySettings, MEMORY),
+    PageEntry("pages/6_Quality.py", "Quality", QualitySettings, QUALITY),
 )
 register(PAGES)
