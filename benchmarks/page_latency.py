@@ -40,7 +40,7 @@ def settled(page: Page) -> None:
 
 def seconds_to_show(page: Page, budget: int) -> float:
     """From the key press to the new figure, by the browser's own clock."""
-    field = page.get_by_label("budget: keys a query may see", exact=True).first
+    field = page.get_by_label("A's budget: keys a query may see", exact=True)
     field.fill(str(budget))
     page.evaluate(WATCH)
     field.press("Enter")

@@ -23,7 +23,7 @@ KEY_TITLE = "key: attended to (position, token)"
 QUERY_TITLE = "query: attends from (row i predicts token i + 1)"
 WEIGHT = "attention weight (0 to 1)"
 SMALL_HEIGHT = 230
-MAP_HEIGHT = 440  # near square in half a page, and it fills whatever width there is
+MAP_HEIGHT = 400  # near square in half a page, and it fills whatever width there is
 
 
 def attention_map(

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,11 @@ class Table:
         """Bytes of the arrays that the table keeps alive."""
         return sum(column.nbytes for column in self.columns if isinstance(column, np.ndarray))
 
+    @property
+    def height(self) -> int:
+        """How many rows there are."""
+        return max(map(len, self.columns), default=0)
+
     def rows(self) -> Iterator[list[str]]:
         for parts in zip(*self.columns, strict=True):
             yield [cell for part in parts for cell in cells(part)]
@@ -52,6 +58,15 @@ class Table:
         writer.writerow(self.header)
         writer.writerows(self.rows())
         return text.getvalue()
+
+    def file(self) -> bytes:
+        """The same as a file: UTF-8, begun by the mark without which a spreadsheet takes it for another encoding."""
+        return self.csv().encode("utf-8-sig")
+
+    def head(self, rows: int, columns: int) -> list[list[str]]:
+        """The header line and the first ``rows``, cut to ``columns`` cells; no more of the arrays is read."""
+        few = Table(self.header[:columns], first_columns(self.columns, columns))
+        return [list(few.header), *islice(few.rows(), rows)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +92,16 @@ def matrix_table(corner: str, rows: Sequence[str], columns: Sequence[str], value
 def row_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
     """A table from its rows, of which there may be none."""
     return Table(header, [[row[place] for row in rows] for place in range(len(header))])
+
+
+def first_columns(columns: Sequence[Column], count: int) -> list[Column]:
+    """As many of the columns as make ``count`` cells a row; the last array is cut where it is wider."""
+    first: list[Column] = []
+    for column in columns:
+        left = count - sum(map(width_of, first))
+        if left > 0:
+            first.append(column[:, :left] if isinstance(column, np.ndarray) and column.ndim == 2 else column)
+    return first
 
 
 def width_of(column: Column) -> int:

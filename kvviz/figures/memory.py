@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,9 +14,9 @@ from kvviz.figures.drawing import Drawing, Table, row_table
 from kvviz.figures.frame import lay_out
 from kvviz.text.signs import escape
 
-COLUMNS = 2
-ROW_HEIGHT = 230  # pixels
-CELL_WIDTH, CELL_HEIGHT = 1.75, 1.18  # in units of the longest side
+ROW_HEIGHT = 290  # pixels
+TITLE_WIDTH = 17  # characters of a line above or below a box; on a phone a third of the figure holds about so many
+CELL_WIDTH, CELL_HEIGHT = 2.05, 1.35  # in units of the longest side
 HIGH, DEEP = 0.52, 0.36  # how long the sides of most heads and of the widest number are drawn
 THIN = 0.012  # a side is drawn at least so long, or nothing would be seen of it
 SLANT = (0.72, 0.55)  # how a step into depth is drawn
@@ -42,24 +43,30 @@ class Box:
 def memory_boxes(boxes: Sequence[Box], *, title: str = "") -> Drawing:
     """Boxes on one scale, each with the outline of the first behind it; the volume is the bytes of one layer."""
     scale = [max(getattr(box, name) for box in boxes) for name in ("tokens", "heads", "depth")]
-    cells = [((place % COLUMNS) * CELL_WIDTH, -(place // COLUMNS) * CELL_HEIGHT) for place in range(len(boxes))]
+    columns = columns_for(len(boxes))
+    cells = [((place % columns) * CELL_WIDTH, -(place // columns) * CELL_HEIGHT) for place in range(len(boxes))]
     traces = [outline(boxes[0], cells[1:], scale)]
     named = list(zip(boxes, cells, strict=True))
     for side in dict.fromkeys(box.side for box in boxes):
         own = [one for one in named if one[0].side == side]
         traces += [faces(own, scale, face, colour) for face, colour in enumerate(SHADES[side])]
-    rows = -(-len(boxes) // COLUMNS)
+    rows = -(-len(boxes) // columns)
     hidden = {"visible": False, "fixedrange": True}
     layout = {
         "annotations": [note for box, cell in named for note in box_notes(box, cell, sides(box, scale))],
-        "xaxis": hidden | {"range": [-0.12, COLUMNS * CELL_WIDTH - 0.22]},
-        "yaxis": hidden | {"range": [-(rows - 1) * CELL_HEIGHT - 0.27, HIGH + DEEP * SLANT[1] + 0.22]},
+        "xaxis": hidden | {"range": [-0.2, columns * CELL_WIDTH - 0.22]},
+        "yaxis": hidden | {"range": [-(rows - 1) * CELL_HEIGHT - 0.33, HIGH + DEEP * SLANT[1] + 0.3]},
         **{"showlegend": False, "hovermode": False, "dragmode": False},
     }
     fig = go.Figure(traces, layout)  # all at once: plotly checks every annotation again with each one added
     alt = f"{title}: {'; '.join(f'{box.title}: {box.below}' for box in boxes)}."
     lay_out(fig, kind=f"boxes {len(boxes)}", alt=alt, height=ROW_HEIGHT * rows, title=title)
     return Drawing(fig, box_table(boxes), alt)
+
+
+def columns_for(count: int) -> int:
+    """Two or three beside each other, so that none stands alone in a row below others."""
+    return 2 if count in (2, 4) else min(count, 3)
 
 
 def box_table(boxes: Sequence[Box]) -> Table:
@@ -117,13 +124,16 @@ def box_notes(box: Box, cell: tuple[float, float], lengths: tuple[float, float, 
     along_tokens, along_heads, along_depth = box.words
     place = left + x + z * SLANT[0] + 0.03, bottom + max(y, 0.08) + z * SLANT[1] / 2
     return [
-        note(box.title, left, bottom + HIGH + DEEP * SLANT[1] + 0.13, 13, "left"),
-        note(along_tokens, left, bottom - 0.055, 11, "left"),
-        note(box.below, left, bottom - 0.165, 12, "left"),
-        note(along_heads, left - 0.05, bottom + HIGH / 2, 11, "center") | {"textangle": -90},
+        note(box.title, left, bottom + HIGH + DEEP * SLANT[1] + 0.06, 13, "left") | {"yanchor": "bottom"},
+        note(along_tokens, left, bottom - 0.02, 11, "left") | {"yanchor": "top"},
+        note(box.below, left, bottom - 0.1, 12, "left") | {"yanchor": "top"},
+        note(along_heads, left - 0.1, bottom + HIGH / 2, 11, "center") | {"textangle": -90},
         note(along_depth, *place, 11, "left"),
     ]
 
 
 def note(text: str, x: float, y: float, size: int, anchor: str) -> dict[str, Any]:
-    return {"text": escape(text), "x": x, "y": y, "showarrow": False, "font": {"size": size}, "xanchor": anchor}
+    """Words in as many lines as they need in a third of a figure."""
+    lines = "<br>".join(map(escape, textwrap.wrap(text, TITLE_WIDTH, break_long_words=False)))
+    look = {"showarrow": False, "font": {"size": size}, "xanchor": anchor, "align": "left"}
+    return {"text": lines, "x": x, "y": y, **look}

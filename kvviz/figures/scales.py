@@ -46,12 +46,17 @@ class Scale:
         span = np.log10(self.top / self.floor)
         return float(np.clip(np.log10(max(value, self.floor) / self.floor) / span, 0, 1))
 
-    def stops(self) -> list[tuple[float, str]]:
-        """The plotly colour scale over [0, top]."""
-        places = np.linspace(0, 1, BINS + 1)
+    def values(self, count: int = BINS) -> list[float]:
+        """The values at ``count`` + 1 evenly spaced places of the colour bar, as shares of the top."""
+        places = np.linspace(0, 1, count + 1)
         if self.name == "log":
             places = np.concatenate([[0.0], (self.floor / self.top) ** (1 - places)[1:]])
-        return list(zip(places.tolist(), theme.shades(BINS + 1), strict=True))
+        shares: list[float] = places.tolist()
+        return shares
+
+    def stops(self) -> list[tuple[float, str]]:
+        """The plotly colour scale over [0, top]."""
+        return list(zip(self.values(), theme.shades(BINS + 1), strict=True))
 
     def ticks(self) -> list[float]:
         """Round values to print along the colour bar."""
@@ -100,7 +105,7 @@ def colour_bar(stops: list[tuple[float, str]], places: list[float], texts: list[
 
 def unseen(look: dict[str, Any]) -> go.Scatter:
     """A trace without data, for the sake of its colour bar or its entry in the legend."""
-    return go.Scatter({"x": [None], "y": [None], "mode": "markers", "hoverinfo": "skip", **look})
+    return go.Scatter({"x": [None], "y": [None], "mode": "markers", "hoverinfo": "skip"} | look)
 
 
 def shared_top(maps: Iterable[NDArray[np.floating]], scale: ScaleName, sinks: int = SINKS) -> float:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from kvviz.figures import theme
 from kvviz.figures.drawing import Drawing, Table
-from kvviz.figures.frame import TOKEN_TITLE, bare, lay_out, legend_above, short, swatch, token_axis
+from kvviz.figures.frame import LEGEND_ROW, TOKEN_TITLE, bare, lay_out, legend_above, short, swatch, token_axis
+from kvviz.figures.scales import unseen
 from kvviz.text.counting import plural
 
 HEIGHT = 280
@@ -26,11 +27,15 @@ def score_bars(
     x_title: str = TOKEN_TITLE,
     side: theme.Side = "a",
     is_log: bool = False,
+    cut: float | None = None,
+    held_words: str = "still in the cache at the end",
     title: str = "",
 ) -> Drawing:
     """One bar a token, (T,) scores and whether it is still held; ``labels`` are distinct and not escaped.
 
-    ``is_log`` draws them on a logarithmic axis, on which a score of 0 has no bar: a sink's sum hides all others.
+    ``is_log`` draws them on a logarithmic axis, on which a score of 0 has no bar: a sink's sum hides all others. A
+    token without a score (NaN) has none either. ``cut`` is the lowest score that is enough to stay, a line; and
+    ``held_words`` say when the tokens in colour are held.
     """
     if not len(scores) == len(held) == len(labels):
         raise ValueError(f"{len(scores)} scores, {len(held)} marks and {len(labels)} labels do not fit each other.")
@@ -49,9 +54,26 @@ def score_bars(
         fig.update_yaxes(tickvals=LOG_TICKS, ticktext=[f"{value:g}" for value in LOG_TICKS])
     best = labels[int(np.nanargmax(scores))] if np.isfinite(scores).any() else "none"
     alt = (
-        f"{title or y_title}: {int(np.sum(held))} of {plural(len(scores), 'token')} still in the cache at the end; the "
-        f"highest bar is that of {best!r}."
+        f"{title or y_title}: {int(np.sum(held))} of {plural(len(scores), 'token')} {held_words}; the highest bar is "
+        f"that of {best!r}."
     )
-    lay_out(fig, kind=f"scores {len(scores)}", alt=alt, height=HEIGHT, title=title, above=30)
+    if cut is not None:
+        mark_cut(fig, cut)
+        alt = f"{alt[:-1]}; the cut is at {cut:.3g}."
+    lay_out(
+        fig,
+        kind=f"scores {len(scores)}",
+        alt=alt,
+        height=HEIGHT,
+        title=title,
+        above=30 if cut is None else 3 * LEGEND_ROW,
+    )
     fig.update_layout(legend_above(2), bargap=0.1)
-    return Drawing(fig, Table(("token", y_title, "in the cache at the end (1 = yes)"), (labels, scores, held)), alt)
+    return Drawing(fig, Table(("token", y_title, f"{held_words} (1 = yes)"), (labels, scores, held)), alt)
+
+
+def mark_cut(fig: go.Figure, cut: float) -> None:
+    """A line at the lowest score that is enough, and its entry in the legend."""
+    look = {"color": theme.RULE, "width": 1.5, "dash": "dash"}
+    fig.add_hline(y=cut, line=look)
+    fig.add_trace(unseen({"mode": "lines", "line": look, "name": "lowest score that stays", "showlegend": True}))

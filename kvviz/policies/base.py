@@ -76,6 +76,7 @@ class Policy(Choice):
     timing: ClassVar[Timing] = BEFORE  # whether it decides before the newest token attends, or after
     is_ring: ClassVar[bool] = False  # whether slot = position mod budget
     acts_once: ClassVar[bool] = False  # whether it acts at the prompt's end alone, and what follows is added
+    pools: ClassVar[bool] = False  # whether a slot's score is made of its neighbours' ``votes``
 
     @classmethod
     def reads_attention(cls) -> bool:
@@ -136,6 +137,10 @@ class Scored(Policy):
         The caller may show slots that are empty; whatever they are given is not looked at.
         """
         raise NotImplementedError
+
+    def votes(self, view: View) -> Tensor:
+        """The score before neighbours are pooled, (H, K); the score itself where none are."""
+        return self.score(view)
 
     def keep(self, view: View) -> Tensor:
         return top(self.score(view), view.limit)

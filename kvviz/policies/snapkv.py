@@ -32,6 +32,7 @@ class Snapkv(PromptEnd):
     source = "Li et al., SnapKV: LLM Knows What You are Looking for Before Generation, 2024"
     needs = ("rows",)
     scores_alone = False  # neighbours are pooled
+    pools = True
     budget: int = knob(256, "prompt entries kept", 2, BUDGET_LIMIT)
     observe: int = fitted(voters, "latest queries whose attention counts", 1, 1024)
     kernel: int = knob(5, "neighbours averaged together", 1, 63)
@@ -47,10 +48,12 @@ class Snapkv(PromptEnd):
     def observes(self) -> int:
         return self.observe
 
+    def votes(self, view: View) -> Tensor:
+        return view.statistics["rows"].sum(1).masked_fill(view.age < self.observe, 0)
+
     def score(self, view: View) -> Tensor:
         is_voter = view.age < self.observe
-        votes = view.statistics["rows"].sum(1).masked_fill(is_voter, 0)
-        return pooled(votes, self.kernel, self.pooling, ~is_voter).masked_fill(is_voter, math.inf)
+        return pooled(self.votes(view), self.kernel, self.pooling, ~is_voter).masked_fill(is_voter, math.inf)
 
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         if self.is_before_choice(newest, prompt_tokens):

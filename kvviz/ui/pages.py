@@ -8,6 +8,7 @@ from __future__ import annotations
 from kvviz.ui.attention.examples import EXAMPLES as ATTENTION
 from kvviz.ui.attention.settings import AttentionSettings
 from kvviz.ui.cache.examples import EXAMPLES as CACHE
+from kvviz.ui.cache.settings import CacheSettings
 from kvviz.ui.memory.examples import EXAMPLES as MEMORY
 from kvviz.ui.memory.settings import MemorySettings
 from kvviz.ui.receptive_field.examples import EXAMPLES as RECEPTIVE_FIELD
@@ -16,15 +17,16 @@ from kvviz.ui.shell.page import open_page
 from kvviz.ui.shell.settings import PageEntry, register
 from kvviz.ui.sinks.examples import EXAMPLES as SINKS
 from kvviz.ui.sinks.settings import SinksSettings
+from kvviz.ui.start.examples import EXAMPLES as START
 
 __all__ = ["PAGES", "open_page"]
 
 PAGES = (
-    PageEntry("app.py", "Start"),
+    PageEntry("app.py", "Start", None, START),
     PageEntry("pages/1_Attention.py", "Attention", AttentionSettings, ATTENTION),
     PageEntry("pages/2_Sinks.py", "Sinks", SinksSettings, SINKS),
     PageEntry("pages/3_Receptive_field.py", "Receptive field", ReachSettings, RECEPTIVE_FIELD),
-    PageEntry("pages/4_Cache.py", "Cache", None, CACHE),
+    PageEntry("pages/4_Cache.py", "Cache", CacheSettings, CACHE),
     PageEntry("pages/5_Memory.py", "Memory", MemorySettings, MEMORY),
 )
 register(PAGES)

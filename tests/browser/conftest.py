@@ -75,7 +75,7 @@ def settle(page: Page) -> None:
 def picture(page: Page) -> list[str]:
     """What the page says in numbers: its headline and the alt texts of its figures."""
     page.locator("[data-testid=stPlotlyChart] .main-svg").first.wait_for()
-    heading = page.locator("h4").first.inner_text()
+    heading = page.locator("h2").first.inner_text()
     charts = page.locator("[data-testid=stPlotlyChart]")
     alts = charts.evaluate_all("charts => charts.map(chart => chart.getAttribute('aria-label'))")
     return [heading, *alts]

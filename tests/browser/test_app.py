@@ -93,7 +93,7 @@ def test_the_toy_shows_the_sources_example_step_by_step(server: str, open_page: 
     page = open_page(f"{server}/Cache")
     page.get_by_role("button", name="A window of 4 slides over twelve words").click()
     settle(page)
-    player = page.locator("[data-testid=stBidiComponentRegular], [data-testid^=stBidiComponent]").first
+    player = page.locator("[data-testid=stMain] [data-testid^=stBidiComponent]").first
     slider = player.get_by_role("slider")
     slider.focus()
     slider.press("Home")
@@ -104,6 +104,19 @@ def test_the_toy_shows_the_sources_example_step_by_step(server: str, open_page: 
     expect(player).to_contain_text("Step 8 · cache [5, 6, 7, 8] · entered 8 · evicted 4")
     slider.press("ArrowRight")
     expect(player).to_contain_text("Step 9 · cache [6, 7, 8, 9] · entered 9 · evicted 5")
+    download_twice(page, "lifetimes A")
+
+
+def download_twice(page: Page, name: str) -> None:
+    """The first download ran the page again, and a second one soon after it was lost."""
+    files: list[str] = []
+    page.on("download", lambda file: files.append(file.suggested_filename))
+    page.get_by_role("button", name=f"Numbers: {name}").click()
+    button = page.get_by_role("button", name=f"Download {name} as CSV")
+    for pause in (50, 200, 500):
+        button.click()
+        page.wait_for_timeout(pause)
+    assert files == [f"kvviz-{name.replace(' ', '-')}.csv"] * 3
 
 
 def test_choosing_a_head_in_the_overview_changes_the_map(server: str, open_page: Open) -> None:
@@ -129,7 +142,7 @@ def test_a_bad_link_says_what_was_wrong_and_leaves_a_usable_page(server: str, op
 def test_knobs_that_contradict_each_other_keep_the_last_picture(server: str, open_page: Open) -> None:
     page = open_page(f"{server}/Cache?policy=streaming:budget=8,sinks=4&tokens=40&text=story")
     before = picture(page)
-    set_number(page, "sinks: first tokens always kept", "8")
+    set_number(page, "A's sinks: first tokens always kept", "8")
     expect(page.get_by_text("choose at most 7 sinks or a larger budget").first).to_be_visible()
     assert "40 tokens" in picture(page)[0] and len(picture(page)) == len(before)
 
@@ -178,7 +191,7 @@ def test_a_run_can_be_cancelled_and_started_again(server: str, open_page: Open) 
 
 
 def test_the_memory_page_counts_at_once_and_runs_the_model_on_request(server: str, open_page: Open) -> None:
-    page = open_page(f"{server}/Memory?policy=streaming:budget=8,sinks=2&tokens=16")
+    page = open_page(f"{server}/Memory?policy=streaming:budget=8,sinks=2&tokens=16&mem_part=model")
     expect(page.get_by_text("Llama-3.1-8B at 131,072 tokens: 16.00 GiB (17.18 GB)").first).to_be_visible()
     set_number(page, "Sequences", "4")
     expect(page.get_by_text("64.00 GiB (68.72 GB)").first).to_be_visible()
@@ -189,8 +202,16 @@ def test_the_memory_page_counts_at_once_and_runs_the_model_on_request(server: st
     expect(page.get_by_text("equal (the formula in")).to_have_count(2)
 
 
-def test_a_wide_table_scrolls_by_itself_on_a_phone(server: str, open_page: Open) -> None:
+def test_on_a_phone_a_wide_table_scrolls_by_itself_and_the_settings_close(server: str, open_page: Open) -> None:
+    """The settings cover a narrow screen, and they stayed there when a page was chosen among them."""
     page = open_page(f"{server}/Memory?policy=streaming:budget=32&tokens=40")
     page.set_viewport_size({"width": 400, "height": 900})
     page.locator("table").first.wait_for()
     page.wait_for_function("document.querySelector('[data-testid=stMain]').scrollWidth <= innerWidth")
+    page.get_by_test_id("stExpandSidebarButton").click()
+    settings = page.get_by_test_id("stSidebar")
+    set_number(page, "Tokens", "41")
+    expect(settings).to_have_attribute("data-collapsed", "false")
+    page.get_by_role("link", name="Cache", exact=True).click()
+    expect(settings).to_have_attribute("data-collapsed", "true")
+    assert "41 tokens" in picture(page)[0]

@@ -54,6 +54,19 @@ def test_a_table_holds_the_arrays_themselves_and_writes_nothing_before_it_is_ask
     assert next(table.rows()) == ["a", "0.0", "0.0", "0.0"]
 
 
+def test_the_file_says_that_it_is_utf_8():
+    """Without the mark a spreadsheet showed the sign of a space, and every CJK token, as three other letters."""
+    table = Table(("token",), (["0 ␣the", "1 你好"],))
+    assert table.file().startswith(b"\xef\xbb\xbf") and table.file().decode("utf-8-sig") == table.csv()
+
+
+def test_the_head_of_a_table_reads_no_more_than_it_shows():
+    table = Table(("token", *"abcd", "e"), (["x", "y", "z"], np.arange(12).reshape(3, 4), [7, 8, 9]))
+    assert table.height == 3
+    assert table.head(2, 3) == [["token", "a", "b"], ["x", "0", "1"], ["y", "4", "5"]]
+    assert table.head(9, 9) == [list(table.header), *table.rows()]
+
+
 def test_another_table_leaves_the_figure_and_its_sentence():
     drawing, more = Drawing(go.Figure(), Table((), ()), "1."), Table(("a",), ([1],))
     other = drawing.with_table(more)

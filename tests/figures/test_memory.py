@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvviz.figures.memory import COLUMNS, THIN, Box, memory_boxes, sides
+from kvviz.figures.memory import THIN, TITLE_WIDTH, Box, columns_for, memory_boxes, sides
 from kvviz.figures.theme import ACCENT
 
 WORDS = ("4 tokens", "2 heads", "512 B")
@@ -29,11 +29,20 @@ def test_boxes_are_drawn_as_few_traces_with_words_and_alt_text() -> None:
     drawing = memory_boxes(BOXES, title="One layer")
     fig = drawing.figure
     assert len(fig.data) == 4  # the outline and three faces of all boxes together
-    texts = [note.text for note in fig.layout.annotations]
+    texts = [note.text.replace("<br>", " ") for note in fig.layout.annotations]
     assert "&lt;b&gt;all&lt;/b&gt;" in texts and "× 3 layers = 1 MiB" in texts
     assert "fewer: × 3 layers = 1.75 GiB" in drawing.alt and drawing.alt.endswith(".")
-    assert fig.layout.height > memory_boxes(BOXES[:COLUMNS]).figure.layout.height
     assert len(fig.to_json()) < 12_000 and "<b>" not in fig.to_json().replace(json.dumps(drawing.alt), "")
+
+
+def test_no_box_stands_alone_in_a_row_and_no_title_is_cut() -> None:
+    """The third box stood by itself in a second row, under a title that ended in the middle of a word."""
+    assert [-(-count // columns_for(count)) for count in range(1, 7)] == [1, 1, 1, 2, 2, 2]
+    assert all(count % columns_for(count) != 1 or columns_for(count) == 1 for count in range(1, 7))
+    titled = replace(BOXES[1], title="A: StreamingLLM, budget 64, sinks 4")
+    title = next(note.text for note in memory_boxes([titled]).figure.layout.annotations if "Streaming" in note.text)
+    lines = title.split("<br>")
+    assert " ".join(lines) == titled.title and max(map(len, lines)) <= TITLE_WIDTH
 
 
 def test_a_box_has_the_colour_of_its_side() -> None:

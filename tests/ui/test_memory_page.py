@@ -30,6 +30,7 @@ from tests.ui.test_pages import charts, checked, headline, numbers, said
 APP = str(Path(__file__).parent.parent.parent / "app.py")
 PAGE = "pages/5_Memory.py"
 FULL = {"policy": "full", "b_policy": "full"}
+RUN = {"mem_part": "model"}
 
 
 @pytest.fixture(autouse=True)
@@ -139,12 +140,12 @@ def test_four_times_as_much_with_a_head_for_every_query() -> None:
 
 
 def test_how_many_fit_is_exact() -> None:
-    at = opened(mem_room="80", **FULL)
+    at = opened(mem_room="80", mem_part="fit", **FULL)
     fitting = (80 * 2**30 - 8030 * 10**6 * 2) // 131_072
     assert f"| Everything kept | {fitting:,} | {fitting // 131_072} |" in tables(at)
     at.number_input(key="mem_parameters").set_value(0)
     assert "| Everything kept | 655,360 | 5 |" in tables(checked(at)) and "weights are not known" in tables(at)
-    small = opened(mem_room="8", **FULL)
+    small = opened(mem_room="8", mem_part="fit", **FULL)
     assert "weights alone take 14.96 GiB (16.06 GB), more than 8.00 GiB" in tables(small)
 
 
@@ -224,9 +225,41 @@ def test_an_upload_is_read_like_a_paste() -> None:
     at = opened(**FULL)
     at.selectbox(key="mem_model").select(UPLOAD)
     checked(at).file_uploader(key="mem_upload").upload("config.json", json.dumps(LLAMA_4).encode(), "application/json")
-    assert "your config at 131,072 tokens" in headline(checked(at))
+    assert "your config at 131,072 tokens" in headline(checked(at)) and "still in use" not in said(at)
     at.file_uploader(key="mem_upload").upload("config.json", b"\xff", "application/json")
     assert "not UTF-8" in said(checked(at))
+    at.file_uploader(key="mem_upload").set_value([])
+    assert "The config given before (" in said(checked(at)) and "is still in use" in said(at)
+    assert "your config at 131,072 tokens" in headline(at)
+
+
+CLEARED = [("s.tokens", "tokens", "256"), ("layer", "layer", "14"), ("head", "head", "3"), ("s.seed", "seed", None)]
+CLEARED += [("a.policy.budget", "policy", "window:budget=256"), ("mem_batch", "mem_batch", None)]
+CLEARED += [("mem_tokens", "mem_tokens", None), ("mem_room", "mem_room", None), ("mem_gpus", "mem_gpus", None)]
+
+
+def test_an_emptied_field_means_its_default_and_shows_it() -> None:
+    """It became the smallest number that the field takes: one token, layer 0, a budget of 1."""
+    set_to = {"tokens": "40", "layer": "5", "head": "6", "policy": "window:budget=9", "seed": "4"}
+    at = opened(mem_batch="3", mem_tokens="5000", mem_room="80", mem_gpus="2", b_policy="full", **set_to)
+    for key, _, _ in CLEARED:
+        at.number_input(key=key).set_value(None)
+    checked(at)
+    link = {name: word if isinstance(word, str) else word[0] for name, word in at.query_params.items()}
+    assert {word: link.get(word) for _, word, _ in CLEARED} == {word: default for _, word, default in CLEARED}
+    assert at.number_input(key="s.tokens").placeholder == "256" and at.number_input(key="s.tokens").value is None
+    assert "Llama-3.1-8B at 131,072 tokens: 16.00 GiB" in headline(at)
+
+
+def test_no_two_fields_of_a_page_have_the_same_name() -> None:
+    """Both sides had a field called "budget", which a screen reader cannot tell apart."""
+    at = opened(
+        policy="streaming:budget=8,sinks=2", b_policy="streaming:budget=9,sinks=3", storage="int4", b_storage="int4"
+    )
+    fields = [*at.number_input, *at.selectbox, *at.text_input, *at.segmented_control]
+    names = [field.label for field in fields]
+    assert "A's budget: keys a query may see" in names and "B's budget: keys a query may see" in names
+    assert len(names) == len(set(names)) and len(names) > 20
 
 
 def test_gpus_that_cannot_share_the_heads_are_refused_in_a_sentence() -> None:
@@ -240,8 +273,12 @@ def test_the_formula_and_the_tables_are_there() -> None:
     at = opened(mem_model="gemma-3-27b", mem_room="80", policy="window:budget=512", b_policy="full")
     typeset = " ".join(part.value for part in at.latex)
     assert r"10\,737\,418\,240" in typeset and r"\text{Sliding layers:}" in typeset
-    for word in ("llama.cpp cells", "q8_0: 34 bytes for 32 numbers", "pages of 16", "any number"):
-        assert word in tables(at)
+    for part, words in (
+        ("engines", ["llama.cpp cells", "q8_0: 34 bytes for 32 numbers", "pages of 16"]),
+        ("fit", ["any number"]),
+    ):
+        at.segmented_control(key="mem_part").set_value(part)
+        assert all(word in tables(checked(at)) for word in words)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +297,9 @@ def test_the_ratio_of_heads_is_said(model: str, words: str) -> None:
 
 @pytest.mark.real
 def test_the_tensors_equal_the_formula_to_the_byte() -> None:
-    at = opened(text="story", tokens="24", policy="streaming:budget=9,sinks=2", storage="int4:group=4,residual=4")
+    at = opened(
+        text="story", tokens="24", policy="streaming:budget=9,sinks=2", storage="int4:group=4,residual=4", **RUN
+    )
     next(button for button in at.button if button.label == "Measure the tensors").click()
     table = tables(checked(at))
     assert "| after 24 tokens | A: StreamingLLM" in table
@@ -273,7 +312,7 @@ def test_the_tensors_equal_the_formula_to_the_byte() -> None:
 
 @pytest.mark.real
 def test_merging_the_heads_of_the_model_costs_more_than_it_saves() -> None:
-    at = opened(text="story", tokens="64")
+    at = opened(text="story", tokens="64", **RUN)
     next(button for button in at.button if button.label == "Merge them").click()
     table = tables(checked(at))
     assert "Merging 3 KV heads into one makes the cache 3 times smaller" in table

@@ -14,9 +14,12 @@ from kvviz.choices.linked_text import Text
 from kvviz.knobs import spell
 from kvviz.policies import POLICIES
 from kvviz.policies.pyramidkv import budgets
+from kvviz.ui.attention.settings import PARTS as ATTENTION_PARTS
+from kvviz.ui.cache.settings import PARTS as CACHE_PARTS
 from kvviz.ui.shell import runs
 from kvviz.ui.shell.runs import WORKER
 from kvviz.ui.shell.settings import PASTE
+from kvviz.ui.sinks.settings import PARTS as SINKS_PARTS
 from tests.policies.test_matrix import TELLING
 
 pytestmark = pytest.mark.real
@@ -46,7 +49,7 @@ def checked(at: AppTest) -> AppTest:
 
 
 def headline(at: AppTest) -> str:
-    return next(text.value for text in at.markdown if text.value.startswith("####")).replace("\\", "")
+    return next(text.value for text in at.markdown if text.value.startswith("## ")).replace("\\", "")
 
 
 def charts(at: AppTest) -> list[Any]:
@@ -157,8 +160,8 @@ def test_the_toy_shows_the_papers_examples() -> None:
     table = next(text.value for text in ring.markdown if text.value.startswith("| token read"))
     assert "slot = token mod 4" in table and "| [4, 5, 6, 7] → [5, 6, 7, 8] | 4 | 0 |" in table
 
-    attention = opened(ATTENTION, **TOY, policy="window:budget=4")
-    words = attention.code[0].value
+    attention = opened(ATTENTION, **TOY, policy="window:budget=4", attention_part="seen")
+    words = attention.main.code[0].value
     for line in ("query  8 sees 5–8", "query  9 sees 6–9", "query 10 sees 7–10"):
         assert line in words
 
@@ -205,6 +208,40 @@ def test_a_long_text_is_asked_for_where_it_is_not_known(monkeypatch: pytest.Monk
     assert numbers(checked(asked)) == shown
 
 
+PARTS_OF = {ATTENTION: ATTENTION_PARTS, CACHE: CACHE_PARTS, SINKS: SINKS_PARTS}
+WORD = {ATTENTION: "attention_part", CACHE: "cache_part", SINKS: "sinks_part"}
+
+
+@pytest.mark.parametrize("page", PARTS_OF)
+@pytest.mark.parametrize("name", ["one-token", "far-away"])
+def test_every_part_of_a_page_opens_and_travels_in_the_link(page: str, name: str) -> None:
+    at, seen = opened(page, **LINKS[name]), set()
+    for part in PARTS_OF[page]:
+        at.segmented_control(key=WORD[page]).set_value(part)
+        seen.add(str([chart.spec for chart in charts(checked(at))]) + str([text.value for text in at.markdown]))
+        is_first = part == next(iter(PARTS_OF[page]))
+        assert (WORD[page] in at.query_params) != is_first and (is_first or part in at.query_params[WORD[page]])
+    assert len(seen) == len(PARTS_OF[page])
+
+
+def test_what_is_not_open_is_not_computed() -> None:
+    """Every figure of a page was computed and sent, also those far below what anybody saw."""
+    at = opened(SINKS, **SHORT, policy="window:budget=12")
+    before = WORKER.computed
+    assert len(charts(at)) == 2
+    at.segmented_control(key="sinks_part").set_value("ablation")
+    assert len(charts(checked(at))) == 1 and WORKER.computed == before + 1
+
+
+def test_from_a_chosen_query_there_is_a_way_back_to_the_last_one() -> None:
+    at = opened(ATTENTION, **SHORT, query="7")
+    assert "Token 7 " in headline(at)
+    next(button for button in at.button if button.label == "Back to the last query").click()
+    assert "Token 39 " in headline(checked(at)) and "query" not in at.query_params
+    assert not [button for button in at.button if button.label == "Back to the last query"]
+    assert "The text has no position 5000; its last token is shown." in said(opened(ATTENTION, **SHORT, query="5000"))
+
+
 def test_a_new_policy_keeps_the_budget() -> None:
     at = opened(CACHE, **SHORT, policy="window:budget=7")
     for name in ("rolling", "random", "streaming"):
@@ -226,6 +263,16 @@ def test_a_bad_upload_is_one_sentence(data: bytes, sentence: str) -> None:
     checked(at).file_uploader(key="upload").upload("notes.txt", data, "text/plain")
     checked(at)
     assert sentence in said(at) and numbers(at) == before
+
+
+def test_a_file_that_is_taken_out_is_said_to_be_in_use_still() -> None:
+    at = opened(CACHE, **SHORT)
+    at.selectbox(key="s.text").select("upload")
+    checked(at).file_uploader(key="upload").upload("notes.txt", b"Once there was a cache. " * 9, "text/plain")
+    shown = numbers(checked(at))
+    assert "still in use" not in said(at)
+    at.file_uploader(key="upload").set_value([])
+    assert "The text given before (216 characters) is still in use" in said(checked(at)) and numbers(at) == shown
 
 
 def test_a_fraction_in_a_number_field_is_refused_in_a_sentence() -> None:
@@ -257,7 +304,7 @@ def test_every_policy_can_be_chosen_as_a_and_as_b(page: str, name: str) -> None:
 
 def test_the_cache_page_counts_all_layers_at_the_end() -> None:
     """Of a prompt of 20 tokens each layer keeps its own budget; the 20 tokens after it are added."""
-    at = opened(CACHE, policy="pyramidkv:budget=8,observe=4", **SHORT)
+    at = opened(CACHE, policy="pyramidkv:budget=8,observe=4", cache_part="layers", **SHORT)
     shares = budgets(8, 4, 20, 30, 20)
     said_of_a = f"Under A a KV head holds {shares[-1] + 20} to {shares[0] + 20} entries, depending on the layer"
     assert any(said_of_a in text.value for text in at.markdown)

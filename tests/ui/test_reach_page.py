@@ -21,6 +21,10 @@ def words(at: Any) -> str:
     return " ".join(text.value.replace("\\", "") for text in at.markdown)
 
 
+def calculated(at: Any) -> str:
+    return next(text.value for text in at.markdown if "**Exact:**" in text.value)
+
+
 def names(at: Any) -> list[str]:
     return [json.loads(chart.spec)["layout"]["uirevision"].partition(" ")[0] for chart in charts(at)]
 
@@ -30,8 +34,10 @@ def test_the_sources_relay_4_6_8() -> None:
     assert "Through 2 layers (0–1) token 8 ‘␣eight’ can depend on 5 positions (its own included)" in headline(at)
     assert "4 ‘␣four’ —layer 0→ 6 ‘␣six’ —layer 1→ 8 ‘␣eight’" in words(at)
     assert "2 · (3 − 1) + 1 = 5; papers round to L · w = 2 · 3 = 6" in words(at)
+    assert sorted(names(at)) == ["cone", "depths", "distance"]
+    at = opened(PAGE, **RELAY, reach_part="sublayers")
     assert "FFN and residual exactly none" in words(at)
-    assert sorted(names(at)) == ["cone", "depths", "distance", "parts"]
+    assert sorted(names(at)) == ["cone", "depths", "parts"]
 
 
 def test_layer_5_under_window_32_and_the_page_weighs_little() -> None:
@@ -63,7 +69,7 @@ def test_layer_5_under_window_32_and_the_page_weighs_little() -> None:
 )
 def test_it_shows_figures_whatever_the_link(query: dict[str, str]) -> None:
     at = opened(PAGE, **query)
-    assert headline(at) and len(charts(at)) == 4
+    assert headline(at) and len(charts(at)) == 3
     if query.get("pattern", "").startswith("layered"):
         assert "Layers 2, 5, 8" in words(at)
     if "storage" in query:
@@ -80,11 +86,13 @@ def test_a_repeated_setting_computes_nothing_and_rollout_is_at_hand() -> None:
 
 
 def test_the_calculator_multiplies() -> None:
-    at = opened(PAGE, **RELAY)
+    at = opened(PAGE, **RELAY, reach_part="calculator")
     assert "32 · (4,096 − 1) + 1 = 131,041" in words(at) and "32 · 4,096 = 131,072" in words(at)
     at.number_input(key="reach_dilation").set_value(2)
     assert "over a span of 32 · (4,096 − 1) · 2 + 1 = 262,081" in words(checked(at))
     assert dict(at.query_params)["reach_dilation"] in ("2", ["2"])
+    at.number_input(key="reach_dilation").set_value(None)
+    assert "32 · (4,096 − 1) + 1 = 131,041 positions" in words(checked(at)) and "span" not in calculated(at)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from kvviz.policies.rolling import Rolling
 from kvviz.policies.streaming import Streaming
 from kvviz.policies.window import Window
 from kvviz.ui.attention.settings import SCALES, AttentionSettings
+from kvviz.ui.cache.settings import PARTS, CacheSettings
 from kvviz.ui.memory.settings import MemorySettings
 from kvviz.ui.receptive_field.settings import MEASURED, ReachSettings
 from kvviz.ui.shell import address as address_bar
@@ -53,6 +54,7 @@ own = some.tuples(
     some.builds(AttentionSettings, some.sampled_from([*SCALES]), some.sampled_from([*MEASURES])),
     some.builds(SinksSettings, some.integers(1, 8)),
     some.builds(ReachSettings, some.sampled_from([*MEASURED]), some.none() | some.integers(0, 8192)),
+    some.builds(CacheSettings, some.sampled_from([*PARTS])),
     some.builds(MemorySettings, tokens=some.integers(1, 10**9), parameters=some.none() | some.integers(0, 10**9)),
 )
 views = some.builds(

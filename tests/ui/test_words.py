@@ -7,8 +7,8 @@ from dataclasses import fields
 import pytest
 
 from kvviz.choices.setup import SETUP_PARSERS, Setup, parse_setup
+from kvviz.ui.shell.examples import dropped_by
 from kvviz.ui.shell.menus import MENUS
-from kvviz.ui.shell.page import dropped_by
 from kvviz.ui.shell.state import View, widget_values
 from kvviz.ui.shell.words import setup_words
 

@@ -13,9 +13,9 @@ from kvviz.figures.overview import agreement_grid
 from kvviz.figures.series import Series, series_lines
 from kvviz.measures.overlap import overlap_of_heads, overlap_with_previous
 from kvviz.ui.attention.settings import AttentionSettings
-from kvviz.ui.attention.view import heads_of
+from kvviz.ui.attention.view import Place, heads_of
+from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.drawn import drawn
-from kvviz.ui.shell.page import show
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.state import kept_setting
 from kvviz.ui.shell.words import plural, side_words
@@ -24,15 +24,15 @@ Floats = NDArray[np.floating]
 TOP_CHOICES = (1, 4, 8, 16, 32)
 
 
-def draw(a: Run, b: Run, layer: int, head: int, query: int, first_choice: int) -> None:
-    """The section of the Attention page: a sentence, overlap along the text, overlap between the heads of a layer."""
-    st.subheader("Do queries and heads attend to the same keys?", anchor=False)
+def draw(a: Run, b: Run, place: Place, first_choice: int) -> None:
+    """A part of the Attention page: a sentence, overlap along the text, overlap between the heads of a layer."""
+    layer, head, query = place.layer, place.head, place.query
     choices = sorted({*TOP_CHOICES, first_choice})
     own = kept_setting(AttentionSettings, "top_k")
     count = st.segmented_control("Keys with the largest weights, compared", choices, **own, required=True)
     shares = [overlap_with_previous(run.trace.maps[layer, head], count) for run in (a, b)]
     between = overlap_of_heads(np.stack([weights[query] for weights in heads_of(a, layer)]), count)
-    st.markdown(sentence(shares, between, count))
+    st.markdown(sentence(shares, between, count, head))
     left, right = st.columns(2)
     with left:
         show(steps_drawing(a, b, shares, layer, head), "agreement")
@@ -59,14 +59,14 @@ def steps_drawing(a: Run, b: Run, shares: Sequence[Floats], layer: int, head: in
     )
 
 
-def sentence(shares: Sequence[Floats], between: Floats, count: int) -> str:
+def sentence(shares: Sequence[Floats], between: Floats, count: int, head: int) -> str:
     """What the two figures show, in numbers."""
     means = [float(np.nanmean(share)) if np.isfinite(share).any() else float("nan") for share in shares]
     steps = " under A and ".join(f"{mean:.0%}" for mean in means if mean == mean) or "nothing"
     others = between[~np.eye(len(between), dtype=bool)]
     heads = f"{np.nanmean(others):.0%}" if np.isfinite(others).any() else "nothing"
     return (
-        f"Of the {plural(count, 'key')} with the largest weights, a query shares {steps} under B with the previous "
-        f"query on average. For the chosen query, two heads of this layer share {heads} under A. A policy that ranks "
-        "keys by one query or one head may evict keys that others attend to."
+        f"Of the {plural(count, 'key')} with the largest weights, a query of head {head} shares {steps} under B with "
+        f"the previous query on average. For the chosen query, two heads of this layer share {heads} under A. A policy "
+        "that ranks keys by one query or one head may evict keys that others attend to."
     )

@@ -11,7 +11,7 @@ from kvviz.figures.scales import ScaleName
 from kvviz.measures.attention import MEASURES, Measure
 from kvviz.ui.attention.settings import AVERAGES, SCALES, AttentionSettings
 from kvviz.ui.shell.glossary import glossary, meaning
-from kvviz.ui.shell.state import kept_setting
+from kvviz.ui.shell.state import View, kept_setting
 
 
 def map_menus() -> tuple[ScaleName, str]:
@@ -33,3 +33,13 @@ def measure_menu() -> Measure:
 def menu(name: str, words: Mapping[Any, str]) -> dict[str, Any]:
     """What the widget of a setting needs, its values shown in words."""
     return {"format_func": words.__getitem__, **kept_setting(AttentionSettings, name)}
+
+
+def last_query_button(view: View) -> None:
+    """The way back from a query that was chosen, by a click or by a link."""
+    if view.query is not None:
+        st.button("Back to the last query", key="last-query", on_click=forget_query)
+
+
+def forget_query() -> None:
+    st.session_state["query"] = None

@@ -9,7 +9,8 @@ EXAMPLES = (
     Example(
         "See a window at work",
         "Query 8 sees 5, 6, 7 and 8; query 9 sees 6 to 9; query 10 sees 7 to 10. Keys it cannot see are blank.",
-        {"text": "toy", "tokens": "12", "policy": "window:budget=4", "b_policy": "full", "scale": "log"},
+        {"text": "toy", "tokens": "12", "policy": "window:budget=4", "b_policy": "full", "scale": "log"}
+        | {"attention_part": "seen"},
     ),
     Example(
         "Attention on the first token",
@@ -20,6 +21,6 @@ EXAMPLES = (
     Example(
         "Rows that need not sum to 1",
         "With the off-by-one softmax a row may sum to less than 1. Look at the row sums below the maps.",
-        {"policy": "full", "softmax": "off_by_one", "b_policy": "full", "scale": "linear"},
+        {"policy": "full", "softmax": "off_by_one", "b_policy": "full", "scale": "linear", "average": "head"},
     ),
 )

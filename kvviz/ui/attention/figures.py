@@ -10,7 +10,6 @@ from kvviz.figures import Drawing, shared_top
 from kvviz.figures.attention import attention_map, visibility
 from kvviz.figures.difference import difference_map
 from kvviz.figures.scales import ScaleName
-from kvviz.measures.sinks import SINKS
 from kvviz.ui.attention.view import CELLS, Floats
 from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.runs import Run
@@ -28,10 +27,9 @@ def map_figures(runs: Sequence[Run], maps: Sequence[Floats], scale: ScaleName) -
 
 
 def difference_figure(run: Run, maps: Sequence[Floats], place: str, scale: ScaleName) -> Drawing:
-    """A minus B, without the first keys where the maps leave them out too."""
+    """A minus B, on the scale that the maps have."""
     a, b = maps
-    left_out = SINKS if scale == "no_sinks" else 0
-    return drawn(difference_map, a, b, run.labels, title=f"A − B, {place}", limit=CELLS, sinks=left_out)
+    return drawn(difference_map, a, b, run.labels, scale=scale, title=f"A − B, {place}", limit=CELLS)
 
 
 def visibility_figure(run: Run, weights: Floats) -> Drawing:

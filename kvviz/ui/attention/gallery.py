@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from kvviz.choices.patterns import Causal, Dilated, Global, Layered, Pattern, Sliding
 from kvviz.figures.attention import visibility
+from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.drawn import drawn
-from kvviz.ui.shell.page import show
 
 TOKENS, LAYERS = 24, 4
 LABELS = [str(position) for position in range(TOKENS)]
@@ -38,13 +38,13 @@ class Example:
 
 
 def draw() -> None:
-    """The section of the Attention page, folded."""
-    with st.expander("Pattern gallery: which keys a query may see"):
-        for column, one in zip(st.columns(len(EXAMPLES)), examples(), strict=True):
+    """The patterns beside each other, a part of the Attention page."""
+    for row in (examples()[:3], examples()[3:]):
+        for column, one in zip(st.columns(3), row, strict=False):
             with column:
                 show(drawn(visibility, one.mask, LABELS, title=one.title, is_small=True), f"gallery-{one.title}")
                 st.caption(cost_words(one))
-        st.caption("Choose a pattern for A or B under More choices in the sidebar; policies evict in addition to it.")
+    st.caption("Choose a pattern for A or B under More choices in the sidebar; policies evict in addition to it.")
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
@@ -18,7 +19,30 @@ from kvviz.ui.shell.words import setup_words, spans
 Floats = NDArray[np.floating]
 
 CELLS = 256  # a longer text shares cells: three maps of 512 are more than a page should weigh
-FEW_TOKENS = 24  # up to so many it is written out who may see whom
+LIST_HEIGHT = 480  # pixels of the list of who sees whom, which scrolls
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one looks: layer, query head and query, moved into what model and text have."""
+
+    layer: int
+    head: int
+    query: int
+
+
+def place_of(view: View, run: Run) -> Place:
+    return Place(*layer_and_head(view, run), query_of(view, run))
+
+
+def named(head: int, average: str) -> int | None:
+    """The head, or None where its layer's mean is shown."""
+    return head if average == "head" else None
+
+
+def place_words(place: Place, average: str) -> str:
+    """``layer 14, head 3``."""
+    return f"layer {place.layer}, {f'head {place.head}' if average == 'head' else 'mean of its heads'}"
 
 
 def layer_and_head(view: View, run: Run) -> tuple[int, int]:
@@ -43,6 +67,12 @@ def query_of(view: View, run: Run) -> int:
     return last if view.query is None else min(view.query, last)
 
 
+def query_notes(view: View, run: Run) -> list[str]:
+    """A sentence where the text has no such query."""
+    asked, shown = view.query, query_of(view, run)
+    return [] if asked in (None, shown) else [f"The text has no position {asked}; its last token is shown."]
+
+
 def headline(run: Run, weights: Floats, layer: int, head: int | None, query: int) -> str:
     """Which key the chosen query looks at most, and how much; ``weights`` (T,), head None = the mean over heads."""
     if not np.isfinite(weights).any():
@@ -60,23 +90,24 @@ def quoted(run: Run, position: int) -> str:
     return f"{position + run.count_from} ‘{run.texts[position]}’"
 
 
-def seen_by(run: Run, layer: int, head: int) -> str:
-    """One line a query: the keys it may see, as runs."""
-    seen = np.isfinite(run.trace.maps[layer, head])
-    first = run.count_from
+def seen_by(run: Run, weights: Floats) -> str:
+    """One line a query: the keys it may see, as runs; ``weights`` (Q, T), NaN = not seen."""
+    first, wide = run.count_from, len(str(run.trace.tokens))
     return "\n".join(
-        f"query {query + first:2} sees {spans((np.flatnonzero(row) + first).tolist())}"
-        for query, row in enumerate(seen)
+        f"query {query + first:{wide}} sees {spans((np.flatnonzero(row) + first).tolist())}"
+        for query, row in enumerate(np.isfinite(weights))
     )
 
 
-def query_words(run: Run, layer: int, head: int, query: int) -> str:
-    """Who asks, through which KV head, and how many keys it could see."""
-    kv_head = kv_head_of(head, run.trace.query_heads, run.trace.kv_heads)
-    seen = int(np.isfinite(run.trace.maps[layer, head][query]).sum())
+def query_words(run: Run, weights: Floats, place: Place, average: str) -> str:
+    """Who asks, through which KV head, and how many keys it could see; ``weights`` (Q, T) of the map shown."""
+    kv_head = kv_head_of(place.head, run.trace.query_heads, run.trace.kv_heads)
+    who = f"query head {place.head} (reads KV head {kv_head})" if average == "head" else "mean of all query heads"
+    seen = int(np.isfinite(weights[place.query]).sum())
     return (
-        f"Policy A, layer {layer}, query head {head} (reads KV head {kv_head}). The query at position "
-        f"{query + run.count_from} sees {seen} of {query + 1} keys. Click a token to make it the query."
+        f"Policy A, layer {place.layer}, {who}. The query at position {place.query + run.count_from} sees {seen} of "
+        f"{place.query + 1} keys{'' if average == 'head' else ' through at least one head'}. Click a token to make it "
+        "the query."
     )
 
 
@@ -87,7 +118,7 @@ def row_sums(maps: Sequence[Floats]) -> str:
         sums = np.nansum(weights[np.isfinite(weights).any(axis=1)], axis=1)
         words.append(f"{name}: {sums.min():.4f} to {sums.max():.4f}")
     said = f"Smallest and largest row sum. {' · '.join(words)}."
-    return f"{said} Blank cells are keys that are not in the cache or hidden by the pattern."
+    return f"{said} Blank: not in the cache, or hidden by the pattern."
 
 
 def overview(run: Run, measure: Measure) -> tuple[Floats, str]:

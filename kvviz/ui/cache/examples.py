@@ -9,7 +9,7 @@ EXAMPLES = (
     Example(
         "A window of 4 slides over twelve words",
         "Step to token 8: token 4 is evicted and the cache is [5, 6, 7, 8]. At token 9 it is [6, 7, 8, 9].",
-        {**TOY, "policy": "window:budget=4", "b_policy": "full"},
+        {**TOY, "policy": "window:budget=4", "b_policy": "full", "cache_part": "steps"},
     ),
     Example(
         "4 sinks and 4 recent tokens",
@@ -40,6 +40,7 @@ EXAMPLES = (
             "tokens": "256",
             "policy": "h2o:budget=64,recent=16,normalise=0",
             "b_policy": "h2o:budget=64,recent=16,normalise=1",
+            "cache_part": "scores",
         },
     ),
     Example(

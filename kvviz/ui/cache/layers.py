@@ -7,19 +7,15 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from kvviz.figures.series import Series, series_lines
-from kvviz.figures.theme import Side
 from kvviz.measures.overlap import overlap_of_kept
+from kvviz.ui.cache.view import Sides
+from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.drawn import drawn
-from kvviz.ui.shell.glossary import meaning
-from kvviz.ui.shell.page import show
 from kvviz.ui.shell.runs import Run
-
-Sides = list[tuple[Side, str, Run]]
 
 
 def draw(sides: Sides) -> None:
-    """The section: a sentence, entries by layer, and what the KV heads of a layer have in common."""
-    st.subheader("All layers after the last token", anchor=False, help=meaning("KV head"))
+    """A sentence, entries by layer after the last token, and what the KV heads of a layer have in common."""
     st.markdown(" ".join(sentence(side.upper(), run) for side, _, run in sides))
     left, right = st.columns(2)
     with left:
@@ -29,7 +25,7 @@ def draw(sides: Sides) -> None:
             lines,
             y_title="entries per KV head",
             x_title="layer",
-            title="Entries by layer",
+            title="Entries by layer, after the last token",
             from_zero=True,
         )
         show(entries, "entries-by-layer")

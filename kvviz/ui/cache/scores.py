@@ -11,9 +11,11 @@ from kvviz.figures.scores import score_bars
 from kvviz.models.heads import group_of
 from kvviz.policies import View
 from kvviz.policies.attention_window import AttentionWindow
+from kvviz.ui.cache import votes
+from kvviz.ui.cache.view import Sides
+from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.glossary import meaning
-from kvviz.ui.shell.page import show
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.words import spans
 
@@ -22,11 +24,13 @@ EXAMPLE = (0.1, 0.8, 0.2, 0.1, 0.7, 0.1, 0.6, 0.2)  # scores of tokens 1 to 8, o
 HEAVY = theme.HELD_CODES["heavy"]
 
 
-def draw(a: Run, b: Run, layer: int, head: int) -> None:
-    """The section: a sentence on what raw sums favour, bars of what was received, the example."""
-    st.subheader("Scores", anchor=False, help=meaning("heavy hitter"))
+def draw(sides: Sides, layer: int, head: int) -> None:
+    """A part of the page: a sentence on what raw sums favour, bars of votes, of what was received, the example."""
+    (_, _, a), (_, _, b) = sides
     if words := age_words(a, b):
-        st.markdown(words)
+        st.markdown(words, help=meaning("heavy hitter"))
+    for side, _, run in sides:
+        votes.draw(run, side, layer, head)
     left, right = st.columns(2)
     with left:
         held = a.trace.evicted_at[layer, head] >= a.trace.tokens

@@ -13,12 +13,26 @@ from kvviz.figures.lifetimes import Codes, lifetimes
 from kvviz.figures.ring import ring
 from kvviz.figures.series import Series, entries_over_time
 from kvviz.models.heads import group_of
+from kvviz.ui.cache.settings import CacheSettings
 from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.state import View
-from kvviz.ui.shell.words import joined, listed, plural, setup_words
+from kvviz.ui.shell.words import joined, listed, plural, setup_words, side_words
+
+Sides = list[tuple[theme.Side, str, Run]]
 
 FEW_TOKENS = 24  # up to so many the steps are written out, one by one
+
+
+def sides_of(a: Run, b: Run) -> Sides:
+    """A and B with their names."""
+    return [("a", side_words("A", a.trace.setup), a), ("b", side_words("B", b.trace.setup), b)]
+
+
+def needs_maps(view: View) -> bool:
+    """Whether votes are shown, which are read off the maps of the layer."""
+    pools = view.experiment.setup.policy.pools or view.versus.policy.pools
+    return pools and view.of(CacheSettings).part == "scores"
 
 
 def place(view: View, run: Run) -> tuple[int, int]:

@@ -32,7 +32,7 @@ class StepPlayer {
       ...SPEEDS.map((speed) => element("option", { value: speed }, `${speed} ${speed === 1 ? "step" : "steps"}/s`)),
     );
     this.choice = element("select", { "aria-label": "head", onchange: () => this.choose(Number(this.choice.value)) });
-    this.slots = element("ol", { class: "kv-slots", "aria-label": "slots of the cache" });
+    this.slots = element("ol", { class: "kv-slots", "aria-label": "slots of the cache", tabindex: 0 });
     this.left = element("p", { class: "kv-left" });
     this.legend = element("div", { class: "kv-legend" });
     this.text = element("div", { class: "kv-text", role: "group", "aria-label": "the whole text", tabindex: 0 });

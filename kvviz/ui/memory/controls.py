@@ -26,7 +26,7 @@ from kvviz.ui.memory.settings import (
     MemorySettings,
     fits_a_link,
 )
-from kvviz.ui.shell.number_fields import whole_number
+from kvviz.ui.shell.number_fields import still_in_use, whole_number
 from kvviz.ui.shell.settings import PASTE, UPLOAD, link_of
 from kvviz.ui.shell.state import View, kept_setting, setting
 from kvviz.ui.shell.words import choice_words, plain
@@ -77,32 +77,31 @@ def controls(view: View) -> Chosen:
         shape = chosen_shape()
     tokens = number(middle, "Tokens of context", "tokens", MOST_TOKENS, step=1024)
     batch = number(right, "Sequences", "batch", MOST_BATCH)
-    left, middle, right, last = st.columns(4)
-    names = {OWN: f"as the model ({shape.dtype})"}
-    dtype = left.selectbox(
-        "Number format of the cache",
-        DTYPES,
-        format_func=lambda word: names.get(word, word),
-        **kept_setting(MemorySettings, "dtype"),
-    )
-    setting("mem_dtype", dtype)
+    with st.expander("Number format, GPU, weights"):
+        left, middle, right, last = st.columns(4)
+    dtype = number_format(left, shape)
     room = number(middle, "Memory of one GPU (GiB)", "room", MOST_ROOM)
     gpus = number(right, "GPUs that share the heads", "gpus", MOST_BATCH)
-    million = whole_number(
-        last,
-        "Parameters (million)",
-        "mem_parameters",
-        None,
-        0,
-        MOST_PARAMETERS,
-        placeholder=f"{(shape.parameters or 0) // 10**6:,}",
-        help="The weights need memory too: parameters × bytes of a number.",
-    )
-    if million is not None:
-        shape = replace(shape, parameters=million * 10**6)
+    shape = weighed(last, shape)
     weights = -(-weight_bytes(shape) // gpus)
-    own = shape.dtype if dtype == OWN else dtype
-    return Chosen(shared(shape, gpus), tokens, batch, own, room * GIB, weights, gpus, shape)
+    return Chosen(shared(shape, gpus), tokens, batch, dtype, room * GIB, weights, gpus, shape)
+
+
+def number_format(place: Any, shape: Shape) -> str:
+    """In what numbers the cache is held: the model's own, or others."""
+    names = {OWN: f"as the model ({shape.dtype})"}
+    looks = {"format_func": lambda word: names.get(word, word), **kept_setting(MemorySettings, "dtype")}
+    dtype = setting("mem_dtype", place.selectbox("Number format of the cache", DTYPES, **looks))
+    return shape.dtype if dtype == OWN else str(dtype)
+
+
+def weighed(place: Any, shape: Shape) -> Shape:
+    """The model with as many parameters as the field says; an empty one leaves those of the table."""
+    known = f"{(shape.parameters or 0) // 10**6:,}"
+    said = "The weights need memory too: parameters × bytes of a number."
+    looks: dict[str, Any] = {"placeholder": known, "help": said}
+    million = whole_number(place, "Parameters (million)", "mem_parameters", None, 0, MOST_PARAMETERS, **looks)
+    return shape if million is None else replace(shape, parameters=million * 10**6)
 
 
 def number(place: Any, label: str, name: str, most: int, step: int = 1) -> int:
@@ -160,6 +159,8 @@ def upload() -> None:
     """Put an uploaded config where a pasted one would be."""
     file = st.file_uploader("The model's config.json", key="mem_upload", max_upload_size=1)
     if file is None:
+        if config := setting("mem_config", ""):
+            st.caption(still_in_use("config", config))
         return
     try:
         config = config_words(file.getvalue())

@@ -8,10 +8,17 @@ from kvviz.choices.linked_text import LINK_TEXT_BYTES, Text, unpack
 from kvviz.choices.words import number_parser, one_of
 from kvviz.memory.presets import full_name
 from kvviz.memory.shape import NUMBER_BYTES
+from kvviz.ui.shell.parts import part_setting
 from kvviz.ui.shell.settings import PASTE, UPLOAD, PageSettings, linked
 
 OWN = "own"  # the model's own number format
 DTYPES = (OWN, *NUMBER_BYTES)
+PARTS = {
+    "formula": "The formula with these numbers",
+    "fit": "How much fits",
+    "engines": "Engines and other storage",
+    "model": "The running model",
+}
 MOST_TOKENS, MOST_BATCH, MOST_ROOM, MOST_PARAMETERS = 10**9, 10**6, 10**6, 10**9
 
 
@@ -39,6 +46,7 @@ class MemorySettings(PageSettings):
     gpus: int = linked("mem_gpus", 1, number_parser("mem_gpus", 1, MOST_BATCH))
     # million; None = as the table says
     parameters: int | None = linked("mem_parameters", None, number_parser("mem_parameters", 0, MOST_PARAMETERS))
+    part: str = part_setting("mem_part", PARTS)
 
     def words(self) -> dict[str, str]:
         words = {**super().words(), "mem_config": Text(self.config).spell()}

@@ -88,7 +88,7 @@ def boxes(chosen: Chosen, found: Sequence[Bill]) -> Drawing:
 def box_title(bill: Bill) -> str:
     """The side and its setup, or where that is too long its policy alone."""
     title = f"{bill.name}: {bill.words}"
-    return title if short(title) == title else title.partition(",")[0]
+    return title if short(title) == title else f"{bill.name}: {bill.words.partition(',')[0]}"
 
 
 def box(title: str, row: Row, chosen: Chosen, side: theme.Side | None = None) -> Box:
@@ -107,8 +107,8 @@ def heads_words(row: Row) -> str:
     return "1 head" if row.kv_heads == 1 else f"{row.kv_heads} heads"
 
 
-def short(title: str, most: int = 28) -> str:
-    """A title that fits above its box."""
+def short(title: str, most: int = 34) -> str:
+    """A title that fits above its box in two lines."""
     return title if len(title) <= most else title[: most - 1] + "…"
 
 

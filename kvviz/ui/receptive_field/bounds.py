@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from kvviz.choices.patterns import Layered, Pattern, Sliding
 from kvviz.choices.setup import Setup
@@ -13,6 +14,7 @@ from kvviz.measures.reach import bound, rounded, window_bound
 from kvviz.policies import Policy
 from kvviz.ui.receptive_field.runs import Seen
 from kvviz.ui.receptive_field.settings import MOST_DILATION, MOST_LAYERS, ReachSettings
+from kvviz.ui.shell.settings import link_of
 from kvviz.ui.shell.state import kept_setting
 from kvviz.ui.shell.words import plural
 
@@ -78,11 +80,18 @@ def rounded_words(window: int, layers: int) -> str:
     return f"L · w = {layers} · {window:,} = {rounded(window, layers):,}"
 
 
+def number(column: DeltaGenerator, label: str, name: str, most: int) -> int:
+    """One of the calculator's fields; an empty one means what it shows in grey."""
+    default = link_of(ReachSettings, name).default
+    own = kept_setting(ReachSettings, name)
+    value = column.number_input(label, 1, most, None, 1, placeholder=f"{default}", **own)
+    return int(default if value is None else value)
+
+
 def calculator() -> str:
     """Three numbers in, the formulas with them out."""
     window, layers, dilation = (
-        int(column.number_input(label, min_value=1, max_value=most, step=1, **kept_setting(ReachSettings, name)))
-        for column, (label, name, most) in zip(st.columns(3), FIELDS, strict=True)
+        number(column, label, name, most) for column, (label, name, most) in zip(st.columns(3), FIELDS, strict=True)
     )
     exact, wide = window_bound(window, layers, dilation), layers * window * dilation
     over = "" if dilation == 1 else f", over a span of L · w · d = {wide:,}"

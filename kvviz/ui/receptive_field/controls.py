@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kvviz.choices.experiment import TOKENS_LIMIT
@@ -14,36 +13,31 @@ from kvviz.ui.shell.state import kept, kept_setting
 COUNTED_FROM_0 = " (the figures count from 1)"
 
 
-def measured_by() -> str:
+def measured_by(place: DeltaGenerator) -> str:
     """How influence is measured."""
     looks = {"help": meaning("gradient", "rollout"), **kept_setting(ReachSettings, "by")}
+    words = MEASURED.__getitem__
     return str(
-        st.segmented_control("Measured by", list(MEASURED), format_func=MEASURED.__getitem__, required=True, **looks)
+        place.segmented_control("Influence measured by", list(MEASURED), format_func=words, required=True, **looks)
     )
 
 
 def query_field(place: DeltaGenerator, run: Run) -> None:
-    """The token asked about, by its position as arrays count."""
+    """The token asked about, by its position as arrays count; an empty field means the last one."""
     last = run.trace.tokens - 1
-    place.number_input(
-        f"Token: position 0–{last}{COUNTED_FROM_0 if run.count_from else ''}",
-        min_value=0,
-        max_value=TOKENS_LIMIT,
-        step=1,
-        placeholder="the last",
-        help=meaning("receptive field"),
-        **kept("query", None),
-    )
+    looks = {"placeholder": "the last", "help": meaning("receptive field"), **kept("query", None)}
+    place.number_input(f"Token: position 0–{last}{counted(run)}", 0, TOKENS_LIMIT, None, 1, **looks)
 
 
 def source_field(place: DeltaGenerator, run: Run, query: int) -> None:
-    """Where the strongest path begins."""
-    place.number_input(
-        f"Path from: position 0–{query}{COUNTED_FROM_0 if run.count_from else ''}",
-        min_value=0,
-        max_value=TOKENS_LIMIT,
-        step=1,
-        placeholder="the farthest that must be relayed",
-        help=meaning("relay"),
+    """Where the strongest path begins; an empty field means as far away as a relay is needed."""
+    looks = {
+        "placeholder": "the farthest relayed",
+        "help": meaning("relay"),
         **kept_setting(ReachSettings, "path_from"),
-    )
+    }
+    place.number_input(f"Path from: position 0–{query}{counted(run)}", 0, TOKENS_LIMIT, None, 1, **looks)
+
+
+def counted(run: Run) -> str:
+    return COUNTED_FROM_0 if run.count_from else ""

@@ -6,12 +6,19 @@ import streamlit as st
 
 from kvviz.models import MODELS
 from kvviz.ui.shell import runs
+from kvviz.ui.shell.state import View
 
 
 def dtype_here(model: str) -> str | None:
     """The number format of the model's runs, known once it is loaded; it travels in the link, to be compared."""
     loaded = runs.model_if_loaded(model)
     return str(loaded.dtype).removeprefix("torch.") if loaded else None
+
+
+def model_title(view: View) -> str:
+    """What the model is called, once it is loaded."""
+    loaded = runs.model_if_loaded(view.experiment.model)
+    return loaded.card.title if loaded else view.experiment.model
 
 
 def model_card(name: str) -> None:

@@ -1,41 +1,35 @@
-"""The frame that every page shares: settings, navigation, the runs of A and B, figures with their numbers, prose."""
+"""The frame that every page shares: settings, navigation, examples, the runs of A and B, prose."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from kvviz.choices.experiment import Experiment
-from kvviz.choices.setup import SETUP_PARSERS
-from kvviz.figures import Drawing
 from kvviz.text.prose import prose
+from kvviz.ui.components.settings_closer import settings_closer
 from kvviz.ui.shell import runs, waiting
 from kvviz.ui.shell.address import take_url, write_url
-from kvviz.ui.shell.chart import chart, download
+from kvviz.ui.shell.examples import draw_examples
 from kvviz.ui.shell.model_card import model_card
 from kvviz.ui.shell.runs import Run
-from kvviz.ui.shell.settings import Example, registered
+from kvviz.ui.shell.settings import registered
 from kvviz.ui.shell.sidebar import Sidebar
-from kvviz.ui.shell.state import View, adopt, view_from_query
+from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import plain
 
 APPEAR_SECONDS = 1.5  # what a browser takes for the settings of its first page
 SETTINGS_SENT = threading.Event()
 PAINT_SECONDS = 0.2  # with 0.1 the rest arrives before the browser has begun
 SIDEBAR_WIDTH = 320  # pixels; on a phone it is folded away
-# less air above, formulas and tables that scroll on a phone, notes that stay near their figure
-STYLE = """<style>
-[data-testid="stMainBlockContainer"] { padding-top: 3.5rem; padding-bottom: 4rem; }
-[data-testid="stSidebarUserContent"] { padding-bottom: 1rem; }
-.katex-display, [data-testid="stMarkdownContainer"]:has(> table) { overflow: auto hidden; padding-bottom: 0.3rem; }
-</style>"""
+STYLE = Path(__file__).with_name("style.css")
 
 
 @dataclass
@@ -44,7 +38,6 @@ class Page:
 
     view: View
     top: Any
-    examples: tuple[Example, ...] = ()
 
     @property
     def sides(self) -> list[Experiment]:
@@ -73,24 +66,14 @@ class Page:
 
     def headline(self, sentence: str) -> None:
         """The one sentence with the numbers of this result."""
-        self.top.markdown(f"#### {plain(sentence)}")
+        self.top.markdown(f"## {plain(sentence)}")
 
     def lesson(self, name: str) -> None:
-        """How to read the figures, folded, and the formula."""
+        """How to read the figures, and the formula, folded."""
         text, _, formula = prose(name).partition("\n---\n")
-        with st.expander("How to read this"):
+        with st.expander("How to read this, and the formula"):
             st.markdown(text)
-        if formula:
             st.markdown(formula)
-
-    def try_this(self) -> None:
-        """The page's examples as buttons that set the experiment."""
-        st.subheader("Try this", anchor=False)
-        for first in range(0, len(self.examples), 3):  # each row apart, or a phone would mix their order
-            for column, one in zip(st.columns(3), self.examples[first : first + 3], strict=False):
-                press: dict[str, Any] = {"on_click": change_view, "args": (self.view, one.change)}
-                column.button(one.label, key=f"try.{self.examples.index(one)}", width="stretch", **press)
-                column.caption(one.watch)
 
 
 def open_page(name: str, question: str, intro: str = "") -> Page:
@@ -106,6 +89,7 @@ def open_page(name: str, question: str, intro: str = "") -> Page:
     with links:
         for entry in registered():
             st.page_link(entry.path, label=entry.title, query_params=view.words())
+        settings_closer(name)
     with st.sidebar:
         model_card(view.experiment.model)
         with st.expander("Copy link"):
@@ -119,7 +103,8 @@ def open_page(name: str, question: str, intro: str = "") -> Page:
         messages.warning(plain(note))
     for problem in sidebar.problems:
         messages.warning(plain(problem))
-    page = Page(view, st.container(), next(entry.examples for entry in registered() if entry.title == name))
+    page = Page(view, st.container())
+    draw_examples(view, next(entry.examples for entry in registered() if entry.title == name))
     let_settings_appear()
     return page
 
@@ -145,25 +130,6 @@ def place_notes(view: View, run: Run) -> list[str]:
 def link_to(view: View) -> str:
     """The page's address with every setting in it."""
     return f"{(st.context.url or '').partition('?')[0]}?{urlencode(view.words())}"
-
-
-def change_view(view: View, change: Mapping[str, str]) -> None:
-    """Adopt the view with some of its URL parameters changed; None of the others is lost."""
-    query = {name: word for name, word in view.words().items() if name not in dropped_by(change)}
-    adopt(view_from_query({**query, **change})[0])
-    st.session_state["chosen"] = True
-
-
-def dropped_by(change: Mapping[str, str]) -> set[str]:
-    """A new policy on a side starts with that side's other choices as the ordinary ones."""
-    sides = [name.removesuffix("policy") for name in change if name.endswith("policy")]
-    return {side + kind for side in sides for kind in SETUP_PARSERS if kind != "policy"}
-
-
-def show(drawing: Drawing, key: str) -> None:
-    """A figure with its alt text, and its data to download."""
-    chart(drawing, key)
-    download(drawing.table, key)
 
 
 def warm() -> None:

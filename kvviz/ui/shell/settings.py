@@ -89,7 +89,9 @@ class PageSettings:
 
 
 def whole(value: Any, default: Any) -> Any:
-    """A widget's value as the URL holds it: a whole number without its decimal point, else the default."""
+    """A widget's value as the URL holds it: a whole number without its decimal point; an empty field is its default."""
+    if value is None:
+        return default
     if not isinstance(value, float):
         return value
     return int(value) if value.is_integer() else default

@@ -18,7 +18,7 @@ from kvviz.ui.shell import runs
 from kvviz.ui.shell.glossary import knob_meaning, meaning
 from kvviz.ui.shell.menus import MENUS
 from kvviz.ui.shell.model_card import dtype_here
-from kvviz.ui.shell.number_fields import numbers_in, whole_number
+from kvviz.ui.shell.number_fields import numbers_in, still_in_use, whole_number
 from kvviz.ui.shell.settings import PASTE, UPLOAD, settings_of_pages
 from kvviz.ui.shell.state import MOST_PLACES, View, kept, knob_key, setting
 
@@ -84,9 +84,11 @@ class Sidebar:
         file = st.file_uploader("Text file, UTF-8", key="upload", max_upload_size=1)
         if file is not None:
             st.session_state["good"]["upload"] = texts.from_upload(file.getvalue())
-        content = st.session_state["good"].get("upload", "")
+        content = str(st.session_state["good"].get("upload", ""))
         if not content:
             raise ValueError("There is no uploaded text yet: choose a file.")
+        if file is None:
+            st.caption(still_in_use("text", content))
         return content
 
     def good_text(self, text: Text) -> Text:
@@ -128,7 +130,7 @@ class Sidebar:
         try:
             chosen = {first: self.choice(side, first, label, default)}
             with st.expander(f"More choices for {side.upper()}"):
-                chosen |= {kind: self.choice(side, kind, MENUS[kind][0], default) for kind in others}
+                chosen |= {kind: self.choice(side, kind, owned(side, MENUS[kind][0]), default) for kind in others}
             setup = Setup(**chosen)
         except ValueError as error:
             return self.fall_back(side, str(error), default)
@@ -151,7 +153,8 @@ class Sidebar:
 
     def knob(self, side: str, kind: str, row: dict[str, Any]) -> Any:
         """A control made from what the knob says of itself."""
-        key, label, default = knob_key(side, kind, row["name"]), f"{row['name']}: {row['label']}", row["default"]
+        key, default = knob_key(side, kind, row["name"]), row["default"]
+        label = owned(side, f"{row['name']}: {row['label']}")
         looks: dict[str, Any] = {"help": knob_meaning(row["name"])}
         if choices := row.get("choices"):
             self.put_within(key, lambda word: word if word in choices else default)
@@ -166,7 +169,8 @@ class Sidebar:
             default = setting(knob_key("a", kind, "budget"), default)  # equal budgets are the natural comparison
         self.put_within(key, lambda number: None if number is None else min(max(number, low), high))
         # a field and not a slider: on one that reaches a million nobody could aim at 4
-        return whole_number(st, label, key, default, low, high, placeholder="by the budget", **looks)
+        looks |= {"placeholder": "by the budget"} if default is None else {}
+        return whole_number(st, label, key, default, low, high, **looks)
 
     def put_within(self, key: str, moved: Callable[[Any], Any]) -> None:
         """Another choice may have allowed more under the same name."""
@@ -182,6 +186,11 @@ class Sidebar:
         )
         looks = {"help": SEED_WORDS, "on_change": seed_both_sides}
         return layer, head, self.whole(st, "Seed", "s.seed", View().experiment.seed, 0, SEED_LIMIT, **looks)
+
+
+def owned(side: str, label: str) -> str:
+    """``A's budget: keys a query may see``: A and B have fields of the same kind, and a label must tell them apart."""
+    return f"{side.upper()}'s {label[:1].lower()}{label[1:]}"
 
 
 def seed_both_sides() -> None:

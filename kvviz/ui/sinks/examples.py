@@ -8,9 +8,10 @@ from kvviz.ui.shell.settings import Example
 EXAMPLES = (
     Example(
         "Take the sinks away",
-        "A window of 64 against the full cache: without the first tokens every other weight grows. Then read the sink "
-        "ablation.",
-        {"text": DEFAULT_TEXT, "tokens": "256", "policy": "window:budget=64", "b_policy": "full"},
+        "A window of 64 against the full cache: without the first tokens every other weight grows. The sink ablation "
+        "below the grids says what that costs.",
+        {"text": DEFAULT_TEXT, "tokens": "256", "policy": "window:budget=64", "b_policy": "full"}
+        | {"sinks_part": "ablation"},
     ),
     Example(
         "Let attention sum to less than 1",

@@ -13,9 +13,9 @@ from kvviz.choices.texts import LONG_TEXT
 from kvviz.figures.attention import attention_map
 from kvviz.measures.sinks import growth, mean_known, sink_share
 from kvviz.ui.shell import runs
+from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.jobs import Job
-from kvviz.ui.shell.page import show
 from kvviz.ui.shell.runs import Key, Run
 from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import plural, setup_words
@@ -111,11 +111,6 @@ def norm_words(run: Run, layer: int, head: int, sinks: int) -> str:
         f"Layer {layer}, KV head {head}, mean norm of the first {plural(sinks, 'token')} against the median norm of "
         f"the others: {'; '.join(parts)}. {remark}"
     )
-
-
-def model_title(view: View) -> str:
-    loaded = runs.model_if_loaded(view.experiment.model)
-    return loaded.card.title if loaded else view.experiment.model
 
 
 def sentences_job(view: View) -> tuple[Key, Callable[[Job], Kept]]:

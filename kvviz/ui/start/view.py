@@ -8,6 +8,7 @@ import streamlit as st
 from kvviz.figures.series import binary_unit
 from kvviz.run.trace import Trace
 from kvviz.ui.shell.glossary import meaning
+from kvviz.ui.shell.model_card import model_title
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.settings import registered
 from kvviz.ui.shell.state import View
@@ -21,20 +22,33 @@ def mean_loss(trace: Trace) -> float:
     return float(np.nanmean(late)) if np.isfinite(late).any() else float("nan")
 
 
-def most_held(trace: Trace) -> int:
-    """The most entries any layer and KV head holds at the end."""
+def held_at_the_end(trace: Trace) -> int:
+    """The most entries any layer and KV head holds after the last step."""
     return int(trace.entries()[..., -1].max())
 
 
+def held_words(trace: Trace) -> str:
+    """``held at most 249 of them, 70 at the end``: what a policy drops when the prompt ends was all held until then."""
+    most, end = int(trace.entries().max()), held_at_the_end(trace)
+    return f"held at most {most} of them" + (f", {end} at the end" if end != most else "")
+
+
 def headline(a: Run, b: Run) -> str:
-    """What A saves and what it costs against B, in one sentence."""
+    """What A holds, what it saves and what it costs against B, in one sentence."""
     loss = mean_loss(a.trace) - mean_loss(b.trace)
     cost = "" if np.isnan(loss) else f", {loss_words(loss)}"
     saved = saved_words(a.trace.cache_bytes, b.trace.cache_bytes)
+    at_end = " at the end" if a.trace.entries().max() != held_at_the_end(a.trace) else ""
     return (
-        f"The model just read {plural(a.trace.tokens, 'token')} and kept at most {most_held(a.trace)} of them: "
-        f"{saved} {setup_words(b.trace.setup)}{cost} (policy A: {setup_words(a.trace.setup)})."
+        f"The model read {plural(a.trace.tokens, 'token')} and {held_words(a.trace)}: {saved} "
+        f"{setup_words(b.trace.setup)}{at_end}{cost} (policy A: {setup_words(a.trace.setup)})."
     )
+
+
+def computed_words(view: View, a: Run, b: Run) -> str:
+    """Who computed what is shown, and how long it took when it was computed."""
+    seconds = " and ".join(f"{name} in {run.trace.seconds:.2g} s" for name, run in (("A", a), ("B", b)))
+    return f"Computed on this server by {model_title(view)}, which read the text under {seconds}."
 
 
 def loss_words(loss: float) -> str:
@@ -55,7 +69,7 @@ def cards(a: Run, b: Run) -> list[tuple[str, str, str, str]]:
     """Entries, bytes and loss: name, value under A, B beside it, and what the name means."""
     traces = (a.trace, b.trace)
     size, unit = binary_unit(max(t.cache_bytes for t in traces))
-    held = [f"{most_held(t)} of {t.tokens}" for t in traces]
+    held = [f"{held_at_the_end(t)} of {t.tokens}" for t in traces]
     bytes_ = [f"{t.cache_bytes / size:.3g} {unit}" for t in traces]
     losses = [mean_loss(t) for t in traces]
     nats = ["—" if np.isnan(loss) else f"{loss:.3g} nats" for loss in losses]
