@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from kvviz.models import MODELS
 from kvviz.ui.shell import runs
+from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.state import View
+from kvviz.ui.shell.words import joined
+
+if TYPE_CHECKING:
+    from kvviz.analysis.trial import Trial
+
+TRIED_TOKENS = 9  # as many as ``analysis.trial`` reads, which imports what takes seconds
 
 
 def dtype_here(model: str) -> str | None:
@@ -32,3 +41,18 @@ def model_card(name: str) -> None:
         f"**{card.title}** · {card.parameters / 1e6:.0f} M parameters{where}  \n{card.weights_note}  \n"
         f"{card.attribution} · [{card.licence}]({card.licence_url})"
     )
+    if trial := runs.trial_if_made(name):
+        st.caption(trial_words(trial), help=meaning("try of the model"))
+
+
+def trial_words(trial: Trial) -> str:
+    """What the try of the model found, in one or two sentences."""
+    gaps = (trial.full_gap, trial.stepped_gap, trial.window_gap)
+    largest = max(gap for gap in gaps if gap is not None)
+    found = (
+        f"Tried on {TRIED_TOKENS} tokens against the stock model: log-probabilities differ by at most {largest:.1e} "
+        f"nats ({trial.allowed_gap:.0e} allowed)."
+    )
+    answers = {**trial.policies, **trial.storages, "slot positions": trial.slot}
+    unfit = [name for name, answer in answers.items() if answer is not True]
+    return found + (f" Not on this model: {joined(unfit)}." if unfit else " All policies, storages and positions work.")

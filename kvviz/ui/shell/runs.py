@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from kvviz.ui.shell.words import plural, setup_words
 
 TOKENS_ON_A_PAGE = 2048  # longer texts belong to the command line
 MAPS_ANYWAY = 512  # up to so many tokens every page takes the maps of a layer along, and the next page finds them
+
+if TYPE_CHECKING:
+    from kvviz.analysis.trial import Trial
 
 BROKEN_OFF = (Stopped, Cancelled)
 Key = tuple[Any, ...]
@@ -86,6 +89,24 @@ def refusal(loaded: Loaded, setup: Setup) -> str:
     from kvviz.analysis.trial import trial_of
 
     return trial_of(loaded).refusal(setup)
+
+
+def trial_if_made(name: str) -> Trial | None:
+    """What the model's one try found; None while the model is not loaded."""
+    if name not in _models:
+        return None
+    from kvviz.analysis.trial import trial_of
+
+    return trial_of(_models[name])
+
+
+def unfit(name: str, kind: str) -> Mapping[str, str]:
+    """Of one of the five choices, the words that this model cannot run, each with the reason."""
+    trial = trial_if_made(name)
+    if trial is None:
+        return {}
+    answers = {"policy": trial.policies, "storage": trial.storages, "positions": {"slot": trial.slot}}.get(kind, {})
+    return {word: answer for word, answer in answers.items() if isinstance(answer, str)}
 
 
 def model_if_loaded(name: str) -> Loaded | None:

@@ -21,6 +21,7 @@ from kvviz.ui.shell.model_card import dtype_here
 from kvviz.ui.shell.number_fields import numbers_in, still_in_use, whole_number
 from kvviz.ui.shell.settings import PASTE, UPLOAD, settings_of_pages
 from kvviz.ui.shell.state import MOST_PLACES, View, kept, knob_key, setting
+from kvviz.ui.shell.words import plain
 
 SEED_LIMIT = 2**31 - 1
 SEED_WORDS = "The seed of every random choice; changing it also sets the seed of random eviction under A and B."
@@ -149,7 +150,15 @@ class Sidebar:
 
     def menu(self, kind: str, key: str, label: str, words: Callable[[str], str], ordinary: str) -> str:
         names, looks = list(MENUS[kind][1]), {"help": meaning(kind), **kept(key, ordinary)}
-        return str(setting(key, st.selectbox(label, names, format_func=words, **looks)))
+        unfit = runs.unfit(setting("s.model", DEFAULT_MODEL), kind)
+
+        def shown(name: str) -> str:
+            return f"{words(name)} – not on this model" if name in unfit else words(name)
+
+        chosen = str(setting(key, st.selectbox(label, names, format_func=shown, **looks)))
+        if chosen in unfit:
+            st.caption(plain(unfit[chosen]))
+        return chosen
 
     def knob(self, side: str, kind: str, row: dict[str, Any]) -> Any:
         """A control made from what the knob says of itself."""
