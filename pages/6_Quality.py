@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from kvviz.ui.attention.view import layer_and_head
 from kvviz.ui.pages import open_page
 from kvviz.ui.quality import parts
 from kvviz.ui.quality import view as look
@@ -10,7 +11,8 @@ from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.parts import part_menu
 
 page = open_page("Quality", "What is lost, what is saved?")
-a, b = page.runs()
+a, b = page.runs(maps=look.needs_maps(page.view))
+layer, _ = layer_and_head(page.view, a)
 page.headline(look.headline(a, b))
 show(look.stream_figure(a, b), "loss-along-the-text")
 page.paint()
@@ -19,4 +21,4 @@ part = part_menu(QualitySettings, PARTS)
 place = st.container()  # what it computes may take seconds, and the lesson need not wait
 page.lesson("quality")
 with place:
-    parts.draw(part, page.view, (a, b))
+    parts.draw(part, page.view, (a, b), layer)

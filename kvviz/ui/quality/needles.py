@@ -108,7 +108,7 @@ def needles_job(view: View, task_name: str, tokens: int) -> tuple[Key, Callable[
 def needle_words(found: Needles) -> str:
     """How many needles each setup found, with the interval that so few tries leave."""
     parts = [
-        f"{name} {count} of {of} (95 % interval {low:.0%} to {high:.0%})"
+        f"{name}: {count} of {of} (95 % interval {low:.0%} to {high:.0%})"
         for name, (count, of, (low, high)) in zip(found.names, found.counts, strict=True)
     ]
     return f"Found: {'; '.join(parts)}. *Forgotten*: fewer than half of the layers and heads still held the needle."

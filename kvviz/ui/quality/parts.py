@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from kvviz.ui.quality import needles, sweep, ways
+from kvviz.ui.quality import forgotten, needles, sweep, ways
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.state import View
 
 
-def draw(part: str, view: View, runs: tuple[Run, Run]) -> None:
+def draw(part: str, view: View, runs: tuple[Run, Run], layer: int) -> None:
     """The part that is open."""
-    if part == "sweep":
+    if part == "words":
+        forgotten.draw(*runs, layer)
+    elif part == "sweep":
         sweep.draw(view, runs[0])
     elif part == "needles":
         needles.draw(view)

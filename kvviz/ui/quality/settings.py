@@ -9,6 +9,7 @@ from kvviz.ui.shell.parts import part_setting
 from kvviz.ui.shell.settings import PageSettings, linked
 
 PARTS = {
+    "words": "What was forgotten?",
     "sweep": "Budget sweep",
     "needles": "Needles",
     "ways": "Four ways",

@@ -8,8 +8,10 @@ from kvviz.figures import Drawing
 from kvviz.figures.series import Series, series_lines
 from kvviz.figures.theme import Side
 from kvviz.ui.quality.common import has_losses, late_loss
+from kvviz.ui.quality.settings import QualitySettings
 from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.runs import Run
+from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import setup_words, side_words
 
 SMOOTH_SHARE = 16  # each point of the stream is the mean of one part in so many of the text
@@ -20,16 +22,19 @@ def headline(a: Run, b: Run) -> str:
     if not (has_losses(a.trace) and has_losses(b.trace)):
         return "No token comes after the prompt, so there is no loss to compare: end the prompt earlier."
     loss = late_loss(a.trace) - late_loss(b.trace)
-    share = a.trace.cache_bytes / max(1, b.trace.cache_bytes)
-    words = (
-        "the same loss as"
-        if abs(loss) < 5e-4
-        else f"{abs(loss):.3g} nats a token {'more' if loss > 0 else 'less'} than"
+    words = f"loses {abs(loss):.3g} nats a token {'more' if loss > 0 else 'less'} than"
+    words = "loses as much as" if abs(loss) < 5e-4 else words
+    held = (
+        f", with {a.trace.cache_bytes / b.trace.cache_bytes:.0%} of its cache bytes at the end"
+        if b.trace.cache_bytes
+        else ""
     )
-    return (
-        f"After the prompt A ({setup_words(a.trace.setup)}) has {words} B ({setup_words(b.trace.setup)}), with "
-        f"{share:.0%} of its cache bytes at the end."
-    )
+    return f"After the prompt A ({setup_words(a.trace.setup)}) {words} B ({setup_words(b.trace.setup)}){held}."
+
+
+def needs_maps(view: View) -> bool:
+    """Whether the open part looks at B's attention weights."""
+    return view.of(QualitySettings).part == "words"
 
 
 def stream_figure(a: Run, b: Run) -> Drawing:
@@ -43,7 +48,7 @@ def stream_figure(a: Run, b: Run) -> Drawing:
     return drawn(
         series_lines,
         series,
-        y_title="loss (nats a token)",
+        y_title="loss (nats)",
         x_title="token (position in the text)",
         smooth_over=width,
         prompt_tokens=a.trace.prompt_tokens,
