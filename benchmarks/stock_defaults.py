@@ -135,10 +135,12 @@ def table() -> dict[str, Any]:
     }
     encoders = {family for family in names(READS_ONLY) if family not in writers or family in names(READS_ONLY[:1])}
     encoders = {family for family in encoders if family not in writers or "is_decoder" in made(family).to_dict()}
+    others = set(CONFIG_MAPPING_NAMES) - writers
     return {
         "families": families,
         "texts": {name: {"family": text, "fields": own_defaults(name, text)} for name, text in sorted(texts.items())},
         "encoders": sorted(encoders - set(texts) - names(BESIDE_AN_ENCODER)),
+        "others": sorted(others - encoders - set(texts) - names(BESIDE_AN_ENCODER)),
         "beside_an_encoder": sorted(names(BESIDE_AN_ENCODER) - set(texts)),
     }
 

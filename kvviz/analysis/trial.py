@@ -22,6 +22,7 @@ from kvviz.choices.setup import Setup
 from kvviz.choices.storage import STORAGES, Storage
 from kvviz.knobs import Choice
 from kvviz.models import Loaded, tokens
+from kvviz.models.stock import in_float32
 from kvviz.policies import POLICIES, Policy
 from kvviz.run.replay import replay
 from kvviz.run.rotation import ropes_of
@@ -65,15 +66,16 @@ def try_model(model: PreTrainedModel, ids: Tensor | None = None) -> Trial:
     """Try the model on tokens (T,), by default some spread over its vocabulary; nothing is raised, all is answered."""
     trial = Trial(model_type=model.config.model_type)
     gaps: dict[str, Any] = {}
+    ids = some_ids(model) if ids is None else ids.to(model.device)
     try:
-        ids = some_ids(model) if ids is None else ids.to(model.device)
-        for name, gap, allowed in compared(model, ids):
-            gaps |= {name: gap, "allowed_gap": max(allowed, gaps.get("allowed_gap", 0.0))}
-            if not gap <= allowed:
-                return replace(trial, **gaps, reason=disagreement(trial.model_type, name, gap, allowed))
+        with in_float32(model):
+            for name, gap, allowed in compared(model, ids):
+                gaps |= {name: gap, "allowed_gap": allowed}
+                if not gap <= allowed:
+                    return replace(trial, **gaps, reason=disagreement(trial.model_type, name, gap, allowed))
+            return replace(trial, **gaps, **what_works(model, ids))
     except Exception as error:  # a foreign architecture can fail in any way; the reader needs one sentence
         return replace(trial, **gaps, reason=sentence_of(error, trial.model_type))
-    return replace(trial, **gaps, **what_works(model, ids))
 
 
 SENTENCE = "The cat sat on the warm mat because it liked the morning sun."
@@ -155,7 +157,7 @@ def sentence_of(error: Exception, model_type: str) -> str:
     logging.getLogger(__name__).info("The try of a %s model failed.", model_type, exc_info=error)
     return (
         f"{model_type} models cannot be run this way: a try on {TOKENS} tokens failed ({type(error).__name__}: "
-        f"{' '.join(str(error).split())[:160]})."
+        f"{' '.join(str(error).split())[:160].rstrip('.')})."
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from kvviz.cli.inputs import say
 from kvviz.cli.options import whole
 from kvviz.memory.account import Ask, account
-from kvviz.memory.config import read_config
+from kvviz.memory.config import NO_FORMAT, read_config
 from kvviz.memory.engines import ENGINES
 from kvviz.memory.fields import MAX_CONFIG_BYTES, config_words
 from kvviz.memory.formats import parse_any_storage
@@ -35,7 +35,8 @@ def answer(arguments: argparse.Namespace) -> dict[str, Any]:
     ask = ask_for(policy, shape, arguments.prompt_tokens, **more)
     bill = account(shape, ask)
     whole = Ask(arguments.tokens, arguments.batch, dtype, storage)
-    for note in (*shape.notes, *doubts(policy, storage, shape), *unlike_engines(whole, dtype or shape.dtype)):
+    told = [note for note in shape.notes if dtype is None or note != NO_FORMAT]
+    for note in (*told, *doubts(policy, storage, shape), *unlike_engines(whole, dtype or shape.dtype)):
         say(note)
     return {
         "bytes": bill.bytes,

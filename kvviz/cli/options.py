@@ -12,8 +12,10 @@ from kvviz.models import DEFAULT_MODEL
 def whole(word: str) -> int:
     """The whole number that ``word`` spells in plain digits; int() takes 1_0 too."""
     digits = word.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= 18):
+    if not (digits.isascii() and digits.isdigit()):
         raise argparse.ArgumentTypeError(f"{word!r} is not a whole number such as 256")
+    if len(digits) > 18:
+        raise argparse.ArgumentTypeError(f"{word!r} is too large; give a number of at most 18 digits")
     return int(word)
 
 

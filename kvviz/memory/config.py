@@ -66,6 +66,9 @@ def stored_layers(fields: Fields, layers: int, notes: list[str]) -> int:
     return layers - shared
 
 
+NO_FORMAT = "The config names no number format: bfloat16 is taken."
+
+
 def text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """The part of the config that describes the language model."""
     for name in NESTED:
@@ -87,7 +90,7 @@ def dtype_of(config: Mapping[str, Any], fields: Fields, notes: list[str]) -> str
                     return number_format(word)
                 except ValueError as error:
                     raise ValueError(f"The field {name}: {error}") from None
-    notes.append("The config names no number format: bfloat16 is taken.")
+    notes.append(NO_FORMAT)
     return "bfloat16"
 
 
@@ -98,18 +101,19 @@ def remarks(config: Mapping[str, Any], fields: Fields, dtype: str) -> list[str]:
         said.append("The layers that predict further tokens (num_nextn_predict_layers) are not counted.")
     if senses := [name for name in SENSES if is_said(config.get(name))]:
         said.append(f"Only the text model is counted; what reads images or sound ({', '.join(senses)}) keeps no keys.")
-    if is_coded(config.get("quantization_config")):
+    if asked := coded_cache(config):
         said.append(
-            "The checkpoint asks for an 8-bit cache: choose the number format float8 to count it so; its own numbers "
-            f"are {dtype}."
+            f"The checkpoint asks for a quantised cache ({asked}), which is not counted: the numbers here are {dtype}. "
+            "For one of 8 bits choose the number format float8 or int8; for fewer bits choose a storage."
         )
     return said
 
 
-def is_coded(quantisation: Any) -> bool:
-    """Whether the checkpoint was made for a cache of 8 bits (compressed-tensors, ModelOpt)."""
-    if not isinstance(quantisation, dict):
-        return False
-    scheme = quantisation.get("kv_cache_scheme")
-    bits = scheme.get("num_bits") if isinstance(scheme, dict) else None
-    return bits == 8 or "8" in str(quantisation.get("kv_cache_quant_algo") or "")
+def coded_cache(config: Mapping[str, Any]) -> str:
+    """What the checkpoint says of a quantised cache (compressed-tensors, ModelOpt, Quark, Qwen); empty if nothing."""
+    found = config.get("quantization_config")
+    quantisation = found if isinstance(found, dict) else {}
+    for name in ("kv_cache_scheme", "kv_cache_quant_algo", "kv_cache_quant_config"):
+        if is_said(quantisation.get(name)):
+            return f"{name}={shown(quantisation[name])}"
+    return "use_cache_quantization" if config.get("use_cache_quantization") is True else ""

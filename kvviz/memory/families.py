@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from kvviz.memory.fields import Fields, shown
-from kvviz.memory.stock import beside_an_encoder, encoders, text_family
+from kvviz.memory.stock import beside_an_encoder, encoders, is_known, others, text_family
 
 CONSTANT = "keeps a state of constant size instead of keys and values, and kvviz has no formula for its size"
 BOTH = "keeps a state beside the keys and values of a layer, and kvviz has no formula for its size"
@@ -35,6 +35,10 @@ NOT_COUNTED = {
 }
 # encoders that transformers lists under none of their tasks, or no longer has
 MORE_ENCODERS = ("layoutlmv2", "layoutlmv3", "nezha")
+# of model types that transformers does not have: encoders by their name, and models whose tokens see what follows
+ENCODER_NAME = re.compile("(^|_)(ro)?bert(_|$)|neobert|jina_bert|new_bert|vision_model$|vision_tower$|audio_encoder$")
+SEE_BOTH_WAYS = ("llada", "dream")
+ENCODER_CLASS = re.compile("For(MaskedLM|(Sequence|Token|Image|Audio)Classification|QuestionAnswering)$")
 # every other kind of layer has so many times the KV heads of the full ones where the config gives no number
 SLIDING_KV_FACTOR = {"mimo_v2_flash": 2}
 # the field of previous tokens that a query sees beside its own
@@ -46,6 +50,7 @@ def family_of(fields: Fields, outer: str) -> str:
     family = fields.word("model_type") or text_family(outer)
     if family in (*encoders(), *MORE_ENCODERS) and not fields.flag("is_decoder"):
         raise ValueError(f"The field model_type={shown(family)} names an encoder, which has no KV cache to count.")
+    refuse_readers(fields, family)
     if family in beside_an_encoder() and fields.flag("is_encoder_decoder", True):
         raise ValueError(
             f"The field model_type={shown(family)} names a decoder beside an encoder; kvviz does not count the keys "
@@ -56,6 +61,20 @@ def family_of(fields: Fields, outer: str) -> str:
             if re.match(rf"{start}(?![a-z])", name):
                 raise ValueError(f"The field model_type={shown(name)} names a family that {reason}.")
     return family
+
+
+def refuse_readers(fields: Fields, family: str) -> None:
+    """What writes nothing token by token has no cache, whatever sizes its config names."""
+    told = f"The field model_type={shown(family)} names"
+    is_encoder = ENCODER_NAME.search(family) and not is_known(family) and not fields.flag("is_decoder")
+    if family in others() or is_encoder:
+        raise ValueError(f"{told} no language model that writes text on its own, so there is no KV cache to count.")
+    if re.match("|".join(SEE_BOTH_WAYS), family) or fields.flag("is_causal") is False:
+        raise ValueError(f"{told} a model whose tokens see what follows them, so its keys and values cannot be kept.")
+    classes = fields.get("architectures")
+    names = [name for name in classes if isinstance(name, str)] if isinstance(classes, list) else []
+    if names and all(ENCODER_CLASS.search(name) for name in names) and not fields.flag("is_decoder"):
+        raise ValueError(f"The field architectures={shown(names)} names no language model that writes text.")
 
 
 def differences(fields: Fields) -> list[str]:

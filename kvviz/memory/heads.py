@@ -39,13 +39,25 @@ def by_kind(fields: Fields, heads: int) -> int | None:
         raise ValueError(f"The field attention_head_type={shown(word)} is not known to kvviz; it knows {known}.")
     if fields.flag("new_decoder_architecture"):
         return None  # Falcon's multi_query then says nothing
-    if word in ONE or fields.flag("multi_query"):
+    if word in ONE or has_one_kv_head(fields):
         return 1  # Falcon's num_kv_heads says 71 here and means nothing
     if word in EACH:
         return heads
     if fields.flag("multi_query_attention"):
         return fields.any_of("kv_heads", WIDEST) or 1
     return None
+
+
+def has_one_kv_head(fields: Fields) -> bool:
+    """Whether the switch multi_query is on; the families that read it have no num_key_value_heads beside it."""
+    number = fields.get("num_key_value_heads")
+    if not fields.flag("multi_query"):
+        return False
+    if number not in (None, 1):
+        raise ValueError(
+            f"The fields multi_query=true and num_key_value_heads={shown(number)} disagree; leave one out."
+        )
+    return True
 
 
 def switched(fields: Fields) -> Fields:

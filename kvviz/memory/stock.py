@@ -69,6 +69,11 @@ def encoders() -> list[str]:
     return list(table()["encoders"])
 
 
+def others() -> list[str]:
+    """Model types that write no text: towers for pictures and sound, detectors, forecasters, parts of other models."""
+    return list(table()["others"])
+
+
 def beside_an_encoder() -> list[str]:
     """Model types whose decoder looks at an encoder's output too, unless they are told otherwise."""
     return list(table()["beside_an_encoder"])

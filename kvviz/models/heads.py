@@ -18,5 +18,11 @@ def kv_head_of(query_head: int, query_heads: int, kv_heads: int) -> int:
 
 
 def kv_heads_of(config: Any) -> int:
-    """KV heads of a config; those without the field give every query head its own."""
-    return getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    """KV heads of a config; those without the field give every query head its own. ValueError where it has no heads."""
+    heads = getattr(config, "num_key_value_heads", None) or getattr(config, "num_attention_heads", None)
+    if not heads:
+        raise ValueError(
+            f"{config.model_type} models are refused: their config names no attention heads, so their layers keep a "
+            "state instead of keys and values; choose a model with attention in every layer."
+        )
+    return int(heads)

@@ -79,6 +79,10 @@ def _load_allowed(name: str, dtype: torch.dtype, device: torch.device, report: P
     report(f"reading {name}", 0.1)
     local = Path(name).is_dir()
     kind = "a folder" if local else "a reachable hub name"
+    if local and not (Path(name) / "config.json").is_file():
+        raise ModelError(f"The folder {name!r} holds no config.json, so there is no model to load in it.")
+    if not local and (name.startswith((".", "/", "~")) or name.count("/") > 1):
+        raise ModelError(f"There is no folder {name!r}; give the path of a folder with a model, or a hub name.")
     try:
         model, tokenizer = _read(name, dtype, local=local)
     except Exception as error:  # a foreign folder can fail in any way; the reader needs one sentence

@@ -64,9 +64,9 @@ def frequencies_of(model: nn.Module, layer: int) -> Tensor:
     rotary = next((m for m in model.modules() if has_frequencies(m)), None)
     if rotary is None:
         raise ValueError(
-            f"positions=slot needs rotary positions; {config.model_type} has no rotary frequencies that kvviz knows "
-            "(most such models learn their positions and add them to the hidden state), so a kept key cannot be "
-            "renumbered. Choose positions=original."
+            f"positions=slot needs rotary frequencies that kvviz can read; {config.model_type} has none (some such "
+            "models learn their positions and add them to the hidden state), so a kept key cannot be renumbered. "
+            "Choose positions=original."
         )
     layer_types = getattr(config, "layer_types", None)
     layer_type = layer_types[layer] if layer_types else None

@@ -11,17 +11,34 @@ from transformers import PreTrainedModel
 
 
 @contextmanager
-def stock_attention(model: PreTrainedModel, attention: str = "eager") -> Iterator[None]:
+def stock_attention(model: PreTrainedModel) -> Iterator[None]:
     """Inside, the model uses its own attention: eager knows all that a model may ask for, sdpa does not."""
     before = model.config._attn_implementation
-    model.set_attn_implementation(attention)
+    model.set_attn_implementation("eager")
     try:
         yield
     finally:
         model.set_attn_implementation(before)
 
 
-def stock_logits(model: PreTrainedModel, ids: Tensor, *, window: int | None = None, attention: str = "eager") -> Tensor:
+@contextmanager
+def in_float32(model: PreTrainedModel) -> Iterator[None]:
+    """Inside, a model in half precision computes with the same weights in float32; afterwards it is as it was.
+
+    Rounding to half precision moves log-probabilities by nats, so that nothing could be told from a comparison.
+    """
+    tensors = [*model.parameters(), *model.buffers()]
+    halves = [(tensor, tensor.data) for tensor in tensors if tensor.dtype in (torch.bfloat16, torch.float16)]
+    try:
+        for tensor, half in halves:
+            tensor.data = half.float()
+        yield
+    finally:
+        for tensor, half in halves:
+            tensor.data = half
+
+
+def stock_logits(model: PreTrainedModel, ids: Tensor, *, window: int | None = None) -> Tensor:
     """Logits (T, vocabulary) of tokens (T,) in one forward without a cache, at the positions the model gives them.
 
     With a ``window`` every query sees its latest keys only, as many as the window, its own among them; it must not be
@@ -32,7 +49,7 @@ def stock_logits(model: PreTrainedModel, ids: Tensor, *, window: int | None = No
     if window is not None:
         more["attention_mask"] = window_mask(len(ids), window, model.dtype, model.device)
         more["position_ids"] = torch.arange(len(ids), device=model.device)[None]
-    with stock_attention(model, attention), torch.inference_mode():
+    with stock_attention(model), torch.inference_mode():
         return model(input_ids=ids[None], use_cache=False, **more).logits[0]
 
 

@@ -27,9 +27,15 @@ from kvviz.models.row_products import linear_layers, rows_shared_out
 from kvviz.run import attention
 from kvviz.run.attention import Rule
 from kvviz.run.block import Block, LayerContext, Recorder
+from kvviz.run.refusals import (
+    learned_positions,
+    refuse_beyond_learned,
+    refuse_other_heads,
+    refuse_other_order,
+    refuse_unseen_layers,
+)
 from kvviz.run.rotation import ropes_of
 from kvviz.run.visibility import Visibility
-from kvviz.text.counting import plural
 
 
 class Pass:
@@ -74,7 +80,7 @@ class Pass:
     def feed(self, token_ids: Sequence[int] | Tensor, *, last_only: bool = False) -> Tensor:
         """Logits (R, vocabulary) of a block of R tokens, or (1, vocabulary) of its last one."""
         ids = torch.as_tensor(token_ids, device=self.device).view(-1)
-        self.refuse_beyond_learned(self.fed + len(ids))
+        refuse_beyond_learned(self.model, self.learned_positions, self.fed + len(ids))
         sizes = parts_by_length(self.turns, self.fed, len(ids))
         logits = [self.feed_part(part[None], last_only) for part in ids.split(sizes)]
         return logits[-1] if last_only or len(logits) == 1 else torch.cat(logits)
@@ -94,36 +100,15 @@ class Pass:
                 use_cache=True,
                 logits_to_keep=1 if last_only else 0,
             )
-        self.refuse_unseen_layers()
+        refuse_unseen_layers(self.model, len(self.schedules), self.layers)
         self.fed += rows
         self.note_steps(rows)
         logits: Tensor = output.logits[0]
         return logits
 
-    def refuse_beyond_learned(self, tokens: int) -> None:
-        """A model that learned its positions has none beyond the last; a rotary one only leaves its trained range."""
-        if self.learned_positions is not None and tokens > self.learned_positions:
-            raise ValueError(
-                f"{tokens} tokens are more than the {self.learned_positions} positions this "
-                f"{self.model.config.model_type} model learned; use a shorter text."
-            )
-
-    def refuse_unseen_layers(self) -> None:
-        """A model whose layers do not ask for this attention would ignore every policy, and its answer look real."""
-        if len(self.schedules) != self.layers:
-            raise ValueError(
-                f"{self.model.config.model_type} models are refused: {len(self.schedules)} of {self.layers} layers use "
-                "the attention that kvviz gives them, so no policy would act on the others; choose a model whose "
-                "layers use transformers' attention interface, such as Llama, Qwen or Gemma."
-            )
-
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, rule: Rule, window: int | None) -> Tensor:
         """One layer's attention for the current block, (1, R, A, D); afterwards the layer's slots have shrunk."""
-        if layer != len(self.schedules) or window != self.windows[layer]:
-            raise ValueError(
-                f"{self.model.config.model_type} models are refused: layer {layer} asks for attention with a window of "
-                f"{window}, which is not what its config says of layer {len(self.schedules)}, the next one."
-            )
+        refuse_other_order(self.model, layer, len(self.schedules), window, self.windows[layer])
         if self.on_layer is not None:
             self.on_layer(layer)
         context = LayerContext(layer, self.queries, self.setup.pattern, self.ropes[layer])
@@ -132,29 +117,12 @@ class Pass:
             self.recorder.enter(layer, block.keys, block.values, self.queries)
         schedule = self.eviction.decide(layer, block)
         self.schedules.append(schedule)
-        self.refuse_other_heads(layer, block)
+        refuse_other_heads(self.model, self.setup, layer, (self.kv_heads, block.key.shape[1], self.slots[layer].heads))
         mixed = block.output(schedule, self.visibility(schedule, layer), self.recorder)
         self.slots[layer].settle(schedule.quantisation)
         if schedule.survivors is not None:
             self.slots[layer].retain(schedule.survivors[: self.slots[layer].heads])
         return mixed
-
-    def refuse_other_heads(self, layer: int, block: Block) -> None:
-        """What all heads share can be kept for all of them or for none, and its codes are not those of a head's key."""
-        heads, setup, found = self.slots[layer].heads, self.setup, block.key.shape[1]
-        if found != self.kv_heads:
-            raise ValueError(
-                f"{self.model.config.model_type} models are refused: layer {layer} attends with "
-                f"{plural(found, 'KV head')} where the config says {self.kv_heads}; kvviz needs one number for all "
-                "layers."
-            )
-        parts_heads = setup.policy.differs or bool(setup.policy.needs)
-        if heads != self.kv_heads and (heads != 1 or parts_heads or setup.storage.needs_heads):
-            raise ValueError(
-                f"This {self.model.config.model_type} model holds {plural(heads, 'entry')} for "
-                f"{self.kv_heads} heads of layer {layer}, so its heads cannot keep different tokens, nor quantise keys "
-                "of their own; choose a policy that looks at positions, such as window, and storage=native."
-            )
 
     def visibility(self, schedule: LayerSchedule, layer: int) -> Visibility:
         """What the rows of this block see in a layer; computed once for layers that are all alike."""
@@ -241,9 +209,3 @@ def by_schedule(schedules: list[LayerSchedule]) -> dict[LayerSchedule, list[int]
     for layer, schedule in enumerate(schedules):
         found.setdefault(schedule, []).append(layer)
     return found
-
-
-def learned_positions(model: PreTrainedModel) -> int | None:
-    """How many positions a model with learned ones (GPT-2, OPT) knows; None for the others."""
-    has_table = any(name.endswith(("wpe", "embed_positions")) for name, _ in model.named_modules())
-    return model.config.get_text_config(decoder=True).max_position_embeddings if has_table else None

@@ -14,6 +14,7 @@ from kvviz.measures.sinks import SINKS
 from kvviz.run.engine import Pass
 from kvviz.run.progress import Cancelled
 from kvviz.run.recompute import RecomputePass
+from kvviz.run.refusals import learned_positions
 from kvviz.run.replay import BLOCK, checked_ids, clock, open_pass, recorder_for, token_losses, traced
 from kvviz.run.trace import Trace
 
@@ -42,6 +43,8 @@ def generate(
     """
     ids = checked_ids(model, prompt_ids)
     check_sampling(max_new_tokens, temperature, top_p, seed)
+    if not setup.policy.recomputes:
+        check_learned(model, len(ids), max_new_tokens)
     recorder = recorder_for(model, len(ids) + max_new_tokens, sinks, maps) if measure or maps else None
     run = open_pass(model, setup, len(ids), recorder)
     generator = torch.Generator(device="cpu").manual_seed(seed)
@@ -105,6 +108,16 @@ def choose(logits: Tensor, temperature: float, top_p: float, generator: torch.Ge
     is_spare = shares.cumsum(-1) - shares >= top_p  # the likeliest token is never spare
     shares = shares.masked_fill(is_spare, 0)
     return int(order[torch.multinomial(shares, 1, generator=generator)])
+
+
+def check_learned(model: PreTrainedModel, prompt: int, max_new_tokens: int) -> None:
+    """Refuse more new tokens than the model has learned positions for; the last one is chosen and not read."""
+    learned = learned_positions(model)
+    if learned is not None and prompt + max_new_tokens - 1 > learned:
+        raise ValueError(
+            f"A prompt of {prompt} tokens and max_new_tokens={max_new_tokens} need more than the {learned} positions "
+            f"this {model.config.model_type} model learned; choose at most {max(0, learned - prompt + 1)} new tokens."
+        )
 
 
 def check_sampling(max_new_tokens: int, temperature: float, top_p: float, seed: int) -> None:

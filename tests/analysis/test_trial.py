@@ -12,6 +12,7 @@ from transformers import (
     AutoModelForCausalLM,
     BertConfig,
     FalconConfig,
+    GptOssConfig,
     Llama4TextConfig,
     MambaConfig,
     OpenAIGPTConfig,
@@ -33,11 +34,17 @@ HEADS = {"num_hidden_layers": 2, "num_attention_heads": 4}
 REFUSED = {
     "falcon": (FalconConfig(**COMMON, **HEADS), "0 of 2 layers use the attention that kvviz gives them"),
     "openai-gpt": (OpenAIGPTConfig(vocab_size=64, n_embd=32, n_layer=2, n_head=4), "0 of 2 layers"),
-    "llama4_text": (Llama4TextConfig(**GQA, num_local_experts=2, intermediate_size_mlp=48), "asks for attention with"),
+    "llama4_text": (
+        Llama4TextConfig(**GQA, num_local_experts=2, intermediate_size_mlp=48),
+        "attend in another order, or see other keys",
+    ),
     "bert": (BertConfig(**COMMON, **HEADS), "with the full cache kvviz' log-probabilities differ"),  # sees what follows
     "roberta": (RobertaConfig(**COMMON, **HEADS, is_decoder=True), "with the full cache"),  # positions start at 2
-    "mamba": (MambaConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2), "cannot be run this way"),
-    "rwkv": (RwkvConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2), "cannot be run this way"),
+    "mamba": (
+        MambaConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2),
+        "keep a state instead of keys",
+    ),
+    "rwkv": (RwkvConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2), "keep a state instead of keys"),
 }
 
 
@@ -69,6 +76,29 @@ def test_weights_that_are_no_numbers_are_said_to_be() -> None:
     model = deepcopy(tiny("llama"))
     model.lm_head.weight[3, 5] = torch.nan
     assert "answers with something that is no number" in try_model(model).reason
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_tried_with_the_same_weights_in_float32(dtype: torch.dtype) -> None:
+    """Its rounding would hide a fault of nats, and gpt-oss, which has no second kind of attention, was refused."""
+    config = GptOssConfig(
+        **{**GQA, "num_hidden_layers": 2},
+        num_local_experts=4,
+        num_experts_per_tok=2,
+        sliding_window=8,
+        layer_types=["sliding_attention", "full_attention"],
+    )
+    model = AutoModelForCausalLM.from_config(config, experts_implementation="eager").to(dtype).eval()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    trial = try_model(model)
+    assert trial.is_ok and trial.allowed_gap == 2e-3 and trial.slot is True
+    assert all(gap is not None and gap < 1e-4 for gap in (trial.full_gap, trial.stepped_gap, trial.window_gap))
+    after = model.state_dict()
+    assert all(
+        after[name].dtype == tensor.dtype and torch.equal(after[name], tensor) for name, tensor in before.items()
+    )
+    wrong = AutoModelForCausalLM.from_config(REFUSED["bert"][0]).to(dtype).eval()
+    assert "bert models are refused" in try_model(wrong).reason
 
 
 def test_heads_that_share_a_latent_can_do_some_things_only() -> None:

@@ -144,7 +144,7 @@ def test_a_checkpoint_for_a_cache_of_8_bits_says_so(scheme: dict[str, Any]) -> N
     """The wish for an 8-bit cache was passed over; the bytes are those of the number format, and a note says which."""
     model = shape(**PLAIN, quantization_config=scheme)
     assert bytes_at(model, 1) == TOKEN
-    assert "asks for an 8-bit cache: choose the number format float8" in model.notes[0]
+    assert "asks for a quantised cache (kv_cache" in model.notes[0]
     assert not shape(**PLAIN, quantization_config={"kv_cache_scheme": None, "bits": 4}).notes
 
 
@@ -260,3 +260,43 @@ def test_layers_with_sizes_of_their_own() -> None:
 def test_gemma_4_has_wide_heads_in_full_layers_though_its_config_does_not_say() -> None:
     fields = {"model_type": "gemma4_text", "num_hidden_layers": 6, "num_attention_heads": 8, "num_key_value_heads": 4}
     assert [group.key_width for group in shape(**fields, dtype="bfloat16").groups] == [256, 512]
+
+
+@pytest.mark.parametrize(
+    "family",
+    (
+        *("siglip_vision_model", "clip_vision_model", "sam", "detr", "videomae", "qwen2_audio_encoder", "pixtral"),
+        *("patchtst", "lilt", "canine", "jina_bert", "neobert", "new_bert", "layoutxlm", "internvl_vision"),
+    ),
+)
+def test_a_tower_or_encoder_of_any_name_has_no_cache(family: str) -> None:
+    """They were counted as if they grew: what transformers has no causal language model for is refused."""
+    with pytest.raises(ValueError, match=r"no language model that writes text on its own|names an encoder"):
+        shape(**PLAIN, model_type=family)
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"model_type": "llada"}, "see what follows"),
+        ({"model_type": "llama", "is_causal": False}, "see what follows"),
+        ({"architectures": ["BertForMaskedLM"]}, "names no language model that writes text"),
+        ({"model_type": "llama", "num_key_value_heads": 4, "multi_query": True}, "disagree"),
+    ],
+)
+def test_what_cannot_be_a_growing_cache_is_refused(more: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        shape(**{**PLAIN, **more})
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"quantization_config": {"kv_cache_scheme": {"num_bits": 4, "type": "int"}}},
+        {"quantization_config": {"kv_cache_quant_algo": "NVFP4"}},
+        {"quantization_config": {"kv_cache_quant_config": {"*": {"dtype": "fp8_e4m3"}}}},
+        {"use_cache_quantization": True},
+    ],
+)
+def test_a_checkpoint_for_any_quantised_cache_says_so(more: dict[str, Any]) -> None:
+    assert any("asks for a quantised cache" in note for note in shape(**{**PLAIN, **more}).notes)

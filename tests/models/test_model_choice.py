@@ -114,7 +114,7 @@ def test_a_folder_without_all_weights_is_refused(folder: Path, tmp_path: Path, m
 
 def test_an_empty_folder_is_refused_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KVVIZ_ALLOW_MODELS", str(tmp_path))
-    with pytest.raises(ModelError, match=r"could not be loaded.*must be a folder with a config") as caught:
+    with pytest.raises(ModelError, match=r"holds no config\.json, so there is no model") as caught:
         load(str(tmp_path), device="cpu")
     assert "\n" not in str(caught.value)
 
@@ -130,3 +130,9 @@ def test_code_that_a_folder_brings_along_is_said_not_to_run(
     loaded = load(str(tmp_path), device="cpu")
     assert "its own code (auto_map) was not run, transformers' LlamaForCausalLM stands in" in loaded.origin
     assert "auto_map" in loaded.card.weights_note
+
+
+def test_a_path_that_is_no_folder_is_said_to_be_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVVIZ_ALLOW_MODELS", "/nowhere/a/model")
+    with pytest.raises(ModelError, match="There is no folder '/nowhere/a/model'"):
+        load("/nowhere/a/model", device="cpu")

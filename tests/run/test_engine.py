@@ -159,7 +159,7 @@ def test_without_a_run_the_attention_is_the_stock_one() -> None:
 
 
 def test_slot_positions_are_refused_for_learned_positions() -> None:
-    with pytest.raises(ValueError, match="learn their positions"):
+    with pytest.raises(ValueError, match="models learn their positions"):
         Pass(tiny("gpt2"), parse_setup({"policy": "full", "positions": "slot"}), prompt_tokens=1)
 
 

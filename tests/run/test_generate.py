@@ -64,3 +64,9 @@ def test_top_p_draws_from_the_smallest_set_that_reaches_it() -> None:
 def test_bad_sampling_is_refused(options: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         generate(tiny("llama"), PROMPT, Setup(), **{"max_new_tokens": 3, **options})  # type: ignore[arg-type]
+
+
+def test_more_new_tokens_than_learned_positions_are_refused_before_the_run() -> None:
+    with pytest.raises(ValueError, match="choose at most 57 new tokens"):
+        generate(tiny("gpt2"), some_ids(200).tolist(), Setup(), 100)
+    assert len(generate(tiny("gpt2"), some_ids(254).tolist(), Setup(), 3).chosen) == 3
