@@ -18,8 +18,8 @@ def refuse_beyond_learned(model: PreTrainedModel, learned: int | None, tokens: i
     """A model that learned its positions has none beyond the last; a rotary one only leaves its trained range."""
     if learned is not None and tokens > learned:
         raise ValueError(
-            f"{tokens} tokens are more than the {learned} positions this {model.config.model_type} model learned; use a "
-            "shorter text."
+            f"{tokens} tokens are more than the {learned} positions this {model.config.model_type} model learned; use "
+            "a shorter text."
         )
 
 
@@ -40,8 +40,8 @@ def refuse_other_order(
     if layer != expected or window != own_window:
         raise ValueError(
             f"{model.config.model_type} models are refused: their layers attend in another order, or see other keys, "
-            f"than the config says (layer {layer} asked with window {window} where layer {expected} was next), so kvviz "
-            "cannot say what each layer sees."
+            f"than the config says (layer {layer} asked with window {window} where layer {expected} was next), so "
+            "kvviz cannot say what each layer sees."
         )
 
 
@@ -59,7 +59,7 @@ def refuse_other_heads(model: PreTrainedModel, setup: Setup, layer: int, heads: 
     parts_heads = setup.policy.differs or bool(setup.policy.needs)
     if holding != named and (holding != 1 or parts_heads or setup.storage.needs_heads):
         raise ValueError(
-            f"This {model.config.model_type} model holds {plural(holding, 'entry')} for {named} heads of layer {layer}, "
-            "so its heads cannot keep different tokens, nor quantise keys of their own; choose a policy that looks at "
+            f"This {model.config.model_type} model holds {plural(holding, 'entry')} for {named} heads of layer "
+            f"{layer}, so its heads cannot keep different tokens, nor quantise keys of their own; choose a policy that looks at "
             "positions, such as window, and storage=native."
         )
