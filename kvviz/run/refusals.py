@@ -60,6 +60,6 @@ def refuse_other_heads(model: PreTrainedModel, setup: Setup, layer: int, heads: 
     if holding != named and (holding != 1 or parts_heads or setup.storage.needs_heads):
         raise ValueError(
             f"This {model.config.model_type} model holds {plural(holding, 'entry')} for {named} heads of layer "
-            f"{layer}, so its heads cannot keep different tokens, nor quantise keys of their own; choose a policy that looks at "
-            "positions, such as window, and storage=native."
+            f"{layer}, so its heads cannot keep different tokens, nor quantise keys of their own; choose a policy that "
+            "looks at positions, such as window, and storage=native."
         )
