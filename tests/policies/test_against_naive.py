@@ -68,7 +68,7 @@ def test_smollm2_keeps_and_predicts_the_same(smollm2: Loaded, policy: str) -> No
     The tolerance is that of tests/run/test_real_model.py for policies that lose the sinks.
     """
     text = PRESETS["language-reference"].text()[:4000]
-    ids = torch.tensor(encode(smollm2.tokenizer, text, 64))
+    ids = torch.tensor(encode(smollm2.tokenizer, text, 56))
     second = naive.NaiveRun(smollm2.model, REAL[policy], 40, after="kv:" in policy)
     expected = second.read(ids).log_softmax(-1)
     logits, done = run(smollm2.model, ids, policy, 40)

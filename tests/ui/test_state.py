@@ -24,6 +24,7 @@ from kvviz.policies.window import Window
 from kvviz.ui.attention.settings import SCALES, AttentionSettings
 from kvviz.ui.cache.settings import PARTS, CacheSettings
 from kvviz.ui.memory.settings import MemorySettings
+from kvviz.ui.quality.settings import TASK_WORDS, QualitySettings
 from kvviz.ui.receptive_field.settings import MEASURED, ReachSettings
 from kvviz.ui.shell import address as address_bar
 from kvviz.ui.shell import state
@@ -56,6 +57,7 @@ own = some.tuples(
     some.builds(ReachSettings, some.sampled_from([*MEASURED]), some.none() | some.integers(0, 8192)),
     some.builds(CacheSettings, some.sampled_from([*PARTS])),
     some.builds(MemorySettings, tokens=some.integers(1, 10**9), parameters=some.none() | some.integers(0, 10**9)),
+    some.builds(QualitySettings, task=some.sampled_from([*TASK_WORDS]), needle_tokens=some.integers(220, 1024)),
 )
 views = some.builds(
     View,
