@@ -77,7 +77,9 @@ def native_windows(config: Any) -> list[int | None]:
     """The model's own sliding window of each layer (None = full attention), as transformers itself resolves it."""
     layers = DynamicCache(config=config).layers
     for index, layer in enumerate(layers):
-        if not isinstance(layer, CacheLayerMixin) or not hasattr(layer, "is_sliding"):
+        # an indexer chooses keys by a rule of its own, and keeps keys of its own for it
+        has_indexer = hasattr(layer, "update_indexer")
+        if not isinstance(layer, CacheLayerMixin) or not hasattr(layer, "is_sliding") or has_indexer:
             raise ValueError(
                 f"Layer {index} of this {config.model_type} model is a {type(layer).__name__}, not plain attention; "
                 "kvviz runs models whose layers all use full or sliding attention."

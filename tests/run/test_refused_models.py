@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, BloomConfig, FalconConfig, GPTNeoConfig, MptConfig, PretrainedConfig
+from transformers import (
+    AutoModelForCausalLM,
+    BloomConfig,
+    DeepseekV32Config,
+    FalconConfig,
+    GPTNeoConfig,
+    MptConfig,
+    PretrainedConfig,
+)
 
+from kvviz.cache.slots import native_windows
 from kvviz.choices.setup import parse_setup
 from kvviz.run.engine import Pass
 
@@ -25,3 +34,9 @@ def test_models_that_do_not_use_the_attention_interface_are_refused(config: Pret
     run = Pass(model, parse_setup({"policy": policy}), prompt_tokens=4)
     with pytest.raises(ValueError, match=rf"{config.model_type} models are refused: 0 of 2 layers use the attention"):
         run.feed(torch.arange(8))
+
+
+def test_a_layer_with_an_indexer_of_its_own_is_refused() -> None:
+    """It chooses keys by a rule of its own; the refusal was a sentence about the inside of a cache."""
+    with pytest.raises(ValueError, match="Layer 0 of this deepseek_v32 model is a DynamicIndexedLayer, not plain"):
+        native_windows(DeepseekV32Config(**SMALL, num_hidden_layers=2))
