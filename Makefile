@@ -12,7 +12,7 @@ RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help run warm test lint format format-check types bench clean
+.PHONY: help run test lint format format-check types bench clean
 
 help:
 	@echo "make run           open the app on http://localhost:$(PORT)"
@@ -21,11 +21,9 @@ help:
 	@echo "make bench         the numbers to reach"
 	@echo "make clean         remove the environment and caches (not the model)"
 
-run: warm
+run: $(RUN_READY)
+	@$(PY) -m kvviz.ui.shell.set_up
 	$(PY) -m kvviz.ui.shell.serve --server.port "$(PORT)"
-
-warm: $(RUN_READY)
-	@$(PY) -m kvviz.models.warm
 
 test: $(DEV_READY)
 	@$(PY) -m kvviz.models.warm

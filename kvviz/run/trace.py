@@ -56,6 +56,11 @@ class Trace:
         for array in (*self.maps.values(), *self.measures.values(), *(self.quantised_at or ())):
             freeze(array)
 
+    def __setstate__(self, state: Mapping[str, object]) -> None:
+        """A trace read back from disk is as read-only as it was."""
+        vars(self).update(state)
+        self.__post_init__()
+
     @property
     def tokens(self) -> int:
         return len(self.token_ids)

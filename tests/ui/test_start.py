@@ -9,29 +9,30 @@ import threading
 import pytest
 
 from kvviz.figures.frame import COMING, coming
-from kvviz.ui.shell import page, runs, serve
+from kvviz.ui.shell import imports, page, runs, serve
 from kvviz.ui.shell.imports import uncollected
 
 
 def test_settings_get_their_time_only_before_torch_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(page.time, "sleep", slept.append)
-    monkeypatch.setattr(page, "SETTINGS_SENT", threading.Event())
-    monkeypatch.setitem(sys.modules, "torch", sys)  # whatever is there, it has been imported
-    page.let_settings_appear()
-    assert slept == [] and page.SETTINGS_SENT.is_set()
-    monkeypatch.delitem(sys.modules, "torch")
-    page.let_settings_appear()  # the Memory page never imports it; its next change must not wait
+    monkeypatch.setattr(imports.time, "sleep", slept.append)
+    monkeypatch.setattr(imports, "SETTINGS_SENT", threading.Event())
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    imports.let_settings_appear()  # nobody looks yet
     assert slept == []
-    page.SETTINGS_SENT.clear()
-    page.let_settings_appear()
-    assert slept == [page.APPEAR_SECONDS]
+    imports.settings_sent()
+    monkeypatch.setitem(sys.modules, "torch", sys)  # whatever is there, it has been imported
+    imports.let_settings_appear()
+    assert slept == []
+    monkeypatch.delitem(sys.modules, "torch")
+    imports.let_settings_appear()
+    assert slept == [imports.APPEAR_SECONDS]
 
 
 def test_the_server_warms_up_after_the_first_page_or_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
     sent = threading.Event()
-    monkeypatch.setattr(page, "SETTINGS_SENT", sent)
+    monkeypatch.setattr(imports, "SETTINGS_SENT", sent)
     monkeypatch.setattr(page, "warm", lambda: order.append("warm"))
     monkeypatch.setattr(serve, "BROWSER_SECONDS", 60.0)
     warming = threading.Thread(target=serve.warm_quietly)
@@ -40,7 +41,7 @@ def test_the_server_warms_up_after_the_first_page_or_without_one(monkeypatch: py
     sent.set()
     warming.join(20)
     assert order == ["page", "warm"]
-    monkeypatch.setattr(page, "SETTINGS_SENT", threading.Event())
+    monkeypatch.setattr(imports, "SETTINGS_SENT", threading.Event())
     monkeypatch.setattr(serve, "BROWSER_SECONDS", 0.01)
     serve.warm_quietly()
     assert order == ["page", "warm", "warm"]

@@ -11,9 +11,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol
 
 PATIENCE_SECONDS = 6.0  # a page that waits shows a sign of life several times a second
+SETUP = "setup"  # who wants what is computed before the first visitor asks
 RESULTS_LIMIT = 64
 BYTES_LIMIT = 600 * 2**20  # a trace with the maps of one layer is 12 MB at 512 tokens and 160 MB at 2048
 
@@ -34,6 +35,7 @@ class Job:
         self.error: Exception | None = None
         self.message, self.share = "Waiting for the model", 0.0
         self.seen_at = time.monotonic()
+        self.stamp: Any = None  # of a result that an earlier process left on disk
 
     def tell(self, message: str, share: float) -> None:
         """Called by the computation: what it does, and how far it is (0–1)."""
@@ -58,16 +60,27 @@ class Job:
         return self.done.wait(seconds)
 
 
+class Disk(Protocol):
+    """Where results outlive the process."""
+
+    def get(self, key: Any) -> tuple[Any, Any] | None:
+        """The result and its stamp, or None."""
+
+    def put(self, key: Any, result: Any, *, is_setup: bool) -> None:
+        """Keep a result."""
+
+
 class Worker:
     """Runs jobs one after another on one thread (torch uses all cores by itself) and keeps the latest results."""
 
-    def __init__(self, bytes_of: Callable[[Any], int] = lambda result: 0) -> None:
+    def __init__(self, bytes_of: Callable[[Any], int] = lambda result: 0, disk: Disk | None = None) -> None:
         self.lock = threading.Lock()
         self.executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kvviz")
         self.jobs: dict[Hashable, Job] = {}
         self.running: Job | None = None
         self.results: OrderedDict[Hashable, Any] = OrderedDict()
-        self.bytes_of = bytes_of
+        self.stamps: dict[Hashable, Any] = {}  # of those results that came from the disk
+        self.bytes_of, self.disk = bytes_of, disk
         self.computed = 0  # how many results were really computed; a repeated setting adds none
 
     def result(self, key: Hashable) -> Any | None:
@@ -96,14 +109,22 @@ class Worker:
         if running is not None and not running.is_unwanted():
             return running
         job = Job(key, compute)
-        if key in self.results:
+        if key in self.results or self.fetch(key):
             self.results.move_to_end(key)
-            job.result = self.results[key]
+            job.result, job.stamp = self.results[key], self.stamps.get(key)
             job.done.set()
             return job
         self.jobs[key] = job
         self.executor.submit(self.run, job)
         return job
+
+    def fetch(self, key: Hashable) -> bool:
+        """Take a result from the disk, if it is there."""
+        found = self.disk.get(key) if self.disk else None
+        if found is not None:
+            self.results[key], self.stamps[key] = found
+            self.shrink()
+        return found is not None
 
     def run(self, job: Job) -> None:
         self.running = job
@@ -119,13 +140,20 @@ class Worker:
                 if self.jobs.get(job.key) is job:
                     del self.jobs[job.key]
             job.done.set()
+        if self.disk and job.error is None:  # after the page has its result
+            self.disk.put(job.key, job.result, is_setup=job.owners == {SETUP})
 
     def keep(self, job: Job) -> None:
-        """Add the result; the results longest unused go when there are too many or they are too large together."""
+        """Add the result."""
         with self.lock:
             self.results[job.key] = job.result
             self.computed += 1
-            sizes = {key: self.bytes_of(result) for key, result in self.results.items()}
-            while len(sizes) > 1 and (len(sizes) > RESULTS_LIMIT or sum(sizes.values()) > BYTES_LIMIT):
-                oldest, _ = self.results.popitem(last=False)
-                del sizes[oldest]
+            self.shrink()
+
+    def shrink(self) -> None:
+        """The results longest unused go when there are too many or they are too large together."""
+        sizes = {key: self.bytes_of(result) for key, result in self.results.items()}
+        while len(sizes) > 1 and (len(sizes) > RESULTS_LIMIT or sum(sizes.values()) > BYTES_LIMIT):
+            oldest, _ = self.results.popitem(last=False)
+            self.stamps.pop(oldest, None)
+            del sizes[oldest]

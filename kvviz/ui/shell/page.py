@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +16,8 @@ from kvviz.ui.components.settings_closer import settings_closer
 from kvviz.ui.shell import runs, waiting
 from kvviz.ui.shell.address import take_url, write_url
 from kvviz.ui.shell.examples import draw_examples
+from kvviz.ui.shell.imports import settings_sent, uncollected
+from kvviz.ui.shell.jobs import SETUP
 from kvviz.ui.shell.model_card import model_card
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.settings import registered
@@ -25,8 +25,7 @@ from kvviz.ui.shell.sidebar import Sidebar
 from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import plain
 
-APPEAR_SECONDS = 1.5  # what a browser takes for the settings of its first page
-SETTINGS_SENT = threading.Event()
+QUIET_SECONDS = 4.0  # in which a browser draws its first figures, before torch's import takes a core
 PAINT_SECONDS = 0.2  # with 0.1 the rest arrives before the browser has begun
 SIDEBAR_WIDTH = 320  # pixels; on a phone it is folded away
 STYLE = Path(__file__).with_name("style.css")
@@ -51,7 +50,7 @@ class Page:
         """
         notes, slot = st.container(), st.empty()
         self.view, (a, b) = waiting.runs_or_last(self.view, self.sides, maps, slot)
-        for note in dict.fromkeys((*a.notes, *b.notes, *place_notes(self.view, a))):
+        for note in dict.fromkeys((*a.notes, *b.notes, *place_notes(self.view, a), *stamp_notes())):
             notes.caption(note)
         return a, b
 
@@ -105,18 +104,8 @@ def open_page(name: str, question: str, intro: str = "") -> Page:
         messages.warning(plain(problem))
     page = Page(view, st.container())
     draw_examples(view, next(entry.examples for entry in registered() if entry.title == name))
-    let_settings_appear()
+    settings_sent()
     return page
-
-
-def let_settings_appear() -> None:
-    """Before torch is there: its import takes a core and Python's lock for seconds, and the browser wants both.
-
-    Only the first page that a server sends waits here; whoever warms the server up waits for ``SETTINGS_SENT``.
-    """
-    if not SETTINGS_SENT.is_set() and "torch" not in sys.modules:
-        time.sleep(APPEAR_SECONDS)
-    SETTINGS_SENT.set()
 
 
 def place_notes(view: View, run: Run) -> list[str]:
@@ -127,16 +116,23 @@ def place_notes(view: View, run: Run) -> list[str]:
     return [f"This model has layers 0–{layers - 1} and query heads 0–{heads - 1}; the nearest ones are shown."]
 
 
+def stamp_notes() -> list[str]:
+    """When the runs shown were computed, where an earlier process did it."""
+    _, keys = st.session_state["shown"]
+    stamps = [runs.WORKER.stamps[key] for key in keys if key in runs.WORKER.stamps]
+    return [waiting.stamp_words(min(stamps, key=lambda stamp: stamp.seconds))] if stamps else []
+
+
 def link_to(view: View) -> str:
     """The page's address with every setting in it."""
     return f"{(st.context.url or '').partition('?')[0]}?{urlencode(view.words())}"
 
 
 def warm() -> None:
-    """Compute what the first visitor sees, before the page opens."""
+    """Compute what the first visitor sees, or take it from the disk; and load the model for what is asked next."""
     page = Page(View(), None)
     keys = [runs.key_for(experiment, page.view.layer, needs_maps=True) for experiment in page.sides]
-    jobs = runs.jobs_for("warm", page.sides, keys)
+    jobs = runs.jobs_for(SETUP, page.sides, keys)
     while not all(job.done.is_set() for job in jobs):
         for job in jobs:
             job.seen()
@@ -144,3 +140,7 @@ def warm() -> None:
     for job in jobs:
         if job.error is not None:
             raise job.error
+    if any(job.stamp for job in jobs):
+        time.sleep(QUIET_SECONDS)
+        with uncollected():
+            runs.loaded_model(page.view.experiment.model)

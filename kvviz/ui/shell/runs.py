@@ -21,7 +21,8 @@ from kvviz.models import Loaded, ModelError, choose_device, choose_dtype, load, 
 from kvviz.run.progress import Cancelled
 from kvviz.run.trace import Trace
 from kvviz.text.signs import unique_labels
-from kvviz.ui.shell.imports import uncollected
+from kvviz.ui.shell import disk_results
+from kvviz.ui.shell.imports import let_settings_appear, uncollected
 from kvviz.ui.shell.jobs import Job, Stopped, Worker
 from kvviz.ui.shell.words import plural, setup_words
 
@@ -59,9 +60,6 @@ class Run:
         trace = self.trace
         arrays = [*vars(trace).values(), *trace.maps.values(), *trace.measures.values(), *(trace.quantised_at or ())]
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
-
-
-WORKER = Worker(lambda run: run.bytes)
 
 
 def loaded_model(name: str, progress: Callable[[str, float], None] | None = None) -> Loaded:
@@ -113,6 +111,15 @@ def model_if_loaded(name: str) -> Loaded | None:
     return _models.get(name)
 
 
+def place_of(name: str) -> str | None:
+    """In which number format and where a model runs; None while it is not loaded."""
+    loaded = model_if_loaded(name)
+    return f"{str(loaded.dtype).removeprefix('torch.')} on {loaded.device}" if loaded else None
+
+
+WORKER = Worker(lambda run: run.bytes, disk_results.opened(place_of))
+
+
 def dtype_note(dtype: str | None) -> str | None:
     """What to say about a link made with another number format than this server computes in."""
     if dtype is None:
@@ -137,6 +144,7 @@ def compute_run(experiment: Experiment, layer: int | None, job: Job) -> Run:
     if model_if_loaded(experiment.model) is None:
         job.tell("Loading the libraries that run the model", 0.0)
     # torch and transformers take seconds to import: the controls are there before they are
+    let_settings_appear()
     with uncollected():
         from kvviz.run.replay import replay
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from streamlit.web import cli
 
+from kvviz.ui.shell.disk_results import KEEP_RESULTS
+
 APP = Path(__file__).parents[3] / "app.py"
 BROWSER_SECONDS = 4.0  # within which a browser that was waiting for the server asks for its page
 CURE = "choose another one, as in `make run PORT=9000`"
@@ -27,6 +29,7 @@ def main() -> int:
     except ValueError as error:
         print(f"kvviz: {error}", file=sys.stderr)
         return 2
+    os.environ.setdefault(KEEP_RESULTS, "1")
     threading.Thread(target=warm_quietly, daemon=True).start()
     sys.argv = ["streamlit", "run", str(APP), *sys.argv[1:]]
     cli.main(prog_name="streamlit")
@@ -74,9 +77,9 @@ def warm_quietly() -> None:
     """A failure here is shown by the page itself, in a sentence; the server starts all the same."""
     try:
         # imported here, beside the server and not before it: the port answers while torch and the model load
-        from kvviz.ui.shell import page
+        from kvviz.ui.shell import imports, page
 
-        page.SETTINGS_SENT.wait(BROWSER_SECONDS)
+        imports.SETTINGS_SENT.wait(BROWSER_SECONDS)
         page.warm()
     except Exception as error:
         print(f"kvviz: {error}", file=sys.stderr)

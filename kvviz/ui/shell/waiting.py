@@ -17,6 +17,7 @@ from kvviz.figures import Drawing
 from kvviz.figures.frame import coming
 from kvviz.ui.shell import runs
 from kvviz.ui.shell.chart import chart
+from kvviz.ui.shell.disk_results import Stamp
 from kvviz.ui.shell.jobs import Job
 from kvviz.ui.shell.runs import WORKER, Key, Run
 from kvviz.ui.shell.state import View
@@ -59,7 +60,16 @@ def extra(key: Key, compute: Callable[[Job], Any], slot: Any) -> Any | None:
     if error is not None:
         say(slot, runs.sentence(error), key)
         return None
+    if jobs[0].stamp is not None:
+        slot.caption(stamp_words(jobs[0].stamp))
     return jobs[0].result
+
+
+def stamp_words(stamp: Stamp) -> str:
+    """When and where a result was computed that was not computed now."""
+    where = "on this machine" if stamp.is_here else "on another machine"
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(stamp.seconds))
+    return f"Computed {where}{' at set-up' if stamp.is_setup else ''} ({when}, {stamp.place})."
 
 
 def waited(
