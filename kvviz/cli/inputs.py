@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvviz.choices.setup import SETUP_PARSERS, Setup, parse_setup
 from kvviz.choices.texts import decoded
-from kvviz.models import MODELS
+from kvviz.models import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from kvviz.models import Loaded
@@ -99,18 +99,18 @@ def load_model(arguments: argparse.Namespace) -> Loaded:
 def model_for(arguments: argparse.Namespace, setup: Setup) -> Loaded:
     """The model, tried with what the setup asks of it; ValueError with the reason where it may not be shown so.
 
-    The models that kvviz brings along are known by the hash of their weights, and its tests try them.
+    The default model is known by the hash of its weights, and kvviz's tests try it.
     """
     loaded = load_model(arguments)
     refuse_setup(arguments, loaded, setup)
-    if arguments.model not in MODELS:
+    if arguments.model != DEFAULT_MODEL:
         say(loaded.origin)
     return loaded
 
 
 def refuse_setup(arguments: argparse.Namespace, loaded: Loaded, setup: Setup) -> None:
     """ValueError with the reason where the model's try has shown that it cannot run this setup."""
-    if arguments.model in MODELS:
+    if arguments.model == DEFAULT_MODEL:
         return
     from kvviz.analysis.trial import trial_of
 

