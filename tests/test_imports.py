@@ -33,7 +33,7 @@ ROOMS: dict[str, set[str]] = {
     "cache": {"choices", "knobs", "models"},
     "eviction": {"cache", "choices", "policies", "models"},
     "run": {"eviction", "cache", "measures", "choices", "policies", "models", "knobs", "text"},
-    "analysis": {"run", "eviction", "cache", "measures", "choices", "policies", "models", "knobs", "text"},
+    "analysis": {"memory", "run", "eviction", "cache", "measures", "choices", "policies", "models", "knobs", "text"},
     "cli": {"analysis", "run", "measures", "memory", "choices", "policies", "models", "knobs", "text"},
     "ui": {"analysis", "run", "measures", "memory", "figures", "choices", "policies", "models", "knobs", "text"},
     "__main__": {"cli"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,10 +15,15 @@ from kvviz.choices.texts import decoded
 from kvviz.models import DEFAULT_MODEL
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from kvviz.models import Loaded
     from kvviz.run.trace import Trace
 
 Check = Callable[[argparse.Namespace, int], None]  # refuses options that do not fit a number of tokens
+
+LIMIT_SECONDS = "KVVIZ_LIMIT_SECONDS"
+ALWAYS_TOKENS = 20_000  # so many are always read
 
 LEAST = {
     "tokens": 1,
@@ -116,6 +122,28 @@ def refuse_setup(arguments: argparse.Namespace, loaded: Loaded, setup: Setup) ->
 
     if reason := trial_of(loaded).refusal(setup):
         raise ValueError(reason)
+
+
+def refuse_long(model: PreTrainedModel, runs: Iterable[tuple[Setup, int]]) -> None:
+    """ValueError with the estimated time where these readings, (setup, tokens) each, would take longer than allowed.
+
+    ``KVVIZ_LIMIT_SECONDS`` (an hour unless set) is the limit; a few readings of a text of ordinary length are not
+    asked, since an answer takes a moment too.
+    """
+    from kvviz.analysis import estimate
+
+    tokens = sum(estimate.work(setup, count) for setup, count in runs)
+    if tokens > ALWAYS_TOKENS:
+        cure = f"ask for fewer or shorter texts, or set {LIMIT_SECONDS} to more seconds"
+        estimate.refuse_long(model, tokens, limit_seconds(), cure)
+
+
+def limit_seconds() -> float:
+    """How long one command may take; ValueError if the environment has no number."""
+    word = os.environ.get(LIMIT_SECONDS, "3600")
+    if not word.isascii() or not word.isdigit() or not int(word):
+        raise ValueError(f"{LIMIT_SECONDS}={word!r} must be a whole number of seconds, at least 1.")
+    return float(word)
 
 
 def read_bytes(path: str) -> bytes:

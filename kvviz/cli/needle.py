@@ -52,6 +52,9 @@ def answer(arguments: argparse.Namespace) -> dict[str, Any]:
         )
 
     filler = tokens.encode(loaded.tokenizer, PRESETS[LONG_TEXT].text(), sys.maxsize)
+    chosen = [setup] if setup == Setup() else [setup, Setup()]
+    cells = len(arguments.depths) * arguments.seeds
+    inputs.refuse_long(loaded.model, [(one, cells * arguments.tokens) for one in chosen])
     found = run(setup)
     whole_cache = found if setup == Setup() else run(Setup())
     return {

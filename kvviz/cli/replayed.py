@@ -46,6 +46,7 @@ def replayed(arguments: argparse.Namespace, *checks: Check, **measures: Any) -> 
     ids = encoded(loaded, text, arguments.tokens or sys.maxsize)
     check_all(checks, arguments, len(ids))
     say_if_short(len(ids), arguments.tokens)
+    inputs.refuse_long(loaded.model, [(setup, len(ids))])
     trace = replay(
         loaded.model,
         ids,

@@ -38,6 +38,7 @@ def answer(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     for check in (check_prompt, check_scored):
         check(arguments, len(ids))
     say_if_short(len(ids), arguments.tokens)
+    inputs.refuse_long(loaded.model, [(point.setup, len(ids)) for point in points])
     rows: list[Row] = []
     for point in points:
         say(f"{len(rows) + 1} of {len(points)}: {point.setup}")

@@ -19,6 +19,8 @@ from kvviz.ui.shell.page import open_page
 from kvviz.ui.shell.settings import PageEntry, register
 from kvviz.ui.sinks.examples import EXAMPLES as SINKS
 from kvviz.ui.sinks.settings import SinksSettings
+from kvviz.ui.speed.examples import EXAMPLES as SPEED
+from kvviz.ui.speed.settings import SpeedSettings
 from kvviz.ui.start.examples import EXAMPLES as START
 
 __all__ = ["PAGES", "open_page"]
@@ -31,5 +33,6 @@ PAGES = (
     PageEntry("pages/4_Cache.py", "Cache", CacheSettings, CACHE),
     PageEntry("pages/5_Memory.py", "Memory", MemorySettings, MEMORY),
     PageEntry("pages/6_Quality.py", "Quality", QualitySettings, QUALITY),
+    PageEntry("pages/7_Speed.py", "Speed", SpeedSettings, SPEED),
 )
 register(PAGES)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kvviz.analysis import estimate
 from kvviz.analysis.sweep import points_of
 from kvviz.choices.setup import Setup
 from kvviz.cli import inputs
@@ -125,3 +126,18 @@ def test_smollm2_finds_the_key_until_it_is_evicted(capsys: pytest.CaptureFixture
     found = answer(capsys, *words, "--policy", "window:budget=64")
     assert found["void"] is False
     assert [(cell["found"], cell["held"]) for cell in found["cells"]] == [(False, 0.0), (True, 1.0)]
+
+
+@pytest.mark.usefixtures("tiny_model")
+def test_what_would_take_too_long_is_refused_with_its_time(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(estimate, "seconds_per_token", lambda model: 0.01)
+    words = (*NEEDLE, "--policy", "window:budget=32", "--depths", "0/100", "--seeds", "1000")
+    said = refused(capsys, *words)  # 2,000 cells of 300 tokens, each with the full cache too, at 1.3 plain tokens
+    assert (
+        "This would take about 4.3 h here (1,560,000 tokens to read, 10 ms each), more than the limit of 60 min" in said
+    )
+    assert "set KVVIZ_LIMIT_SECONDS to more seconds" in said
+    monkeypatch.setenv("KVVIZ_LIMIT_SECONDS", "much")
+    assert "KVVIZ_LIMIT_SECONDS='much' must be a whole number of seconds" in refused(capsys, *words)

@@ -65,6 +65,19 @@ def extra(key: Key, compute: Callable[[Job], Any], slot: Any) -> Any | None:
     return jobs[0].result
 
 
+def asked(key: Key, label: str) -> bool:
+    """Whether this was asked for, or is there already; else a button that asks for it."""
+    if runs.WORKER.result(key) is not None or st.session_state.get(f"asked.{key[0]}") == key:
+        return True
+    st.button(label, key=f"ask.{key[0]}", on_click=ask, args=(key,))
+    return False
+
+
+def ask(key: Key) -> None:
+    st.session_state[f"asked.{key[0]}"] = key
+    st.session_state.pop("cancelled", None)
+
+
 def stamp_words(stamp: Stamp) -> str:
     """When and where a result was computed that was not computed now."""
     where = "on this machine" if stamp.is_here else "on another machine"
