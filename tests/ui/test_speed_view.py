@@ -33,8 +33,8 @@ def test_the_headline_has_both_speeds_and_both_limits() -> None:
 def test_the_full_cache_reads_32_times_as_much_and_a_window_just_as_much() -> None:
     said = parts.work_words(FOUND)
     assert said.startswith(
-        "From 4,096 to 131,072 tokens a step reads just as many bytes under A and 32 times as many bytes under B from the "
-        "cache, while its multiplications with the weights stay the same"
+        "From 4,096 to 131,072 tokens a step reads just as many bytes under A and 32 times as many bytes under B from "
+        "the cache, while its multiplications with the weights stay the same"
     )
     assert parts.row("B", FULL[1]) == "| B | 131,072 | 100.0 million | 3,200.0 million | 5,760.0 MiB |"
     assert parts.grown(Far(1, 0, 1, 1), Far(2, 0, 1, 1)) == "nothing"

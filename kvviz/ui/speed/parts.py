@@ -42,7 +42,8 @@ def work_words(found: Speeds) -> str:
     near, far = found.far[0]
     return (
         f"From {near.tokens:,} to {far.tokens:,} tokens a step reads {' and '.join(parts)} from the cache, "
-        "while its multiplications with the weights stay the same: a cache spares projecting the old tokens again, not reading them."
+        "while its multiplications with the weights stay the same: a cache spares projecting the old tokens again, not "
+        "reading them."
     )
 
 
