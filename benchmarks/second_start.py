@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.app import CHROMIUM, FLAGS, running
+from benchmarks.results import Figure
 
 STARTS = 3
 PATIENCE = 120_000  # milliseconds
 FIGURE = "[data-testid=stPlotlyChart][aria-label*=token] .main-svg"  # not the empty frame before it
+WANTED = {"first figure": "≤ 6"}
 MARKS = ("server answers", "settings usable", "first figure")
 
 
@@ -36,15 +38,21 @@ def marks(browser: Browser, name: str) -> Iterator[float]:
         page.close()
 
 
-def main() -> None:
-    name = sys.argv[1] if len(sys.argv) > 1 else ""
+def figures(name: str = "") -> Iterator[Figure]:
+    """Median and range of the marks over a few starts; the first, which fills the results on disk, does not count."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         browser.new_page().goto("about:blank")
-        starts = [list(marks(browser, name)) for _ in range(STARTS)]
+        starts = [list(marks(browser, name)) for _ in range(STARTS + 1)][1:]
         browser.close()
     for mark, times in zip(MARKS, zip(*starts, strict=True), strict=True):
-        print(f"{mark}: median {statistics.median(times):.1f} s ({min(times):.1f}–{max(times):.1f} s)")
+        wanted = WANTED.get(mark, "")
+        yield Figure(f"second start: {mark}", statistics.median(times), "s", wanted, min(times), max(times))
+
+
+def main() -> None:
+    for figure in figures(sys.argv[1] if len(sys.argv) > 1 else ""):
+        print(figure)
 
 
 if __name__ == "__main__":
