@@ -116,8 +116,8 @@ def reading_words(rows: Sequence[Reading]) -> str:
     return (
         f"{title(full)} was trained with full attention: a window of {WINDOW} in every layer costs it "
         f"{window.added:.2f} nats a token, and windows in five of six layers cost {as_built.added:.2f}. "
-        f"{title(hybrid)} was trained with windows in five of six layers: they are how it reads (loss {hybrid.loss:.2f}), and closing its full layers "
-        f"too costs {closed.added:.2f}."
+        f"{title(hybrid)} was trained with windows in five of six layers: they are how it reads (loss "
+        f"{hybrid.loss:.2f}), and closing its full layers too costs {closed.added:.2f}."
     )
 
 
