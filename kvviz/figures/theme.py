@@ -21,11 +21,11 @@ LINES: Final[dict[LineName, tuple[str, str]]] = {
     "a": (ACCENT["a"], DASH["a"]),
     "b": (ACCENT["b"], DASH["b"]),
     "c": ("#cc79a7", "solid"),
-    "d": ("#6aa82e", "dash"),
-    "e": ("#8c564b", "dot"),
-    "f": ("#4aa3d8", "solid"),
+    "d": ("#6aa82e", "dot"),
+    "e": ("#8c564b", "longdash"),
+    "f": ("#4aa3d8", "dashdot"),
     "g": ("#777777", "dash"),
-    "h": ("#7d7f3a", "dot"),
+    "h": ("#7d7f3a", "solid"),
 }
 GONE: Final = "rgba(128,128,128,0.30)"
 CLEAR: Final = "rgba(128,128,128,0)"

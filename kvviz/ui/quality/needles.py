@@ -22,6 +22,7 @@ from kvviz.ui.quality.setups import Named, compared
 from kvviz.ui.shell import waiting
 from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.drawn import drawn
+from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.jobs import Job, Result
 from kvviz.ui.shell.page import Page
 from kvviz.ui.shell.runs import Key
@@ -96,7 +97,7 @@ def draw_rows(rows: Sequence[Row], named: Sequence[tuple[str, Setup]], task: str
 def controls() -> None:
     """What is asked, how long the prompts are, how often."""
     left, middle, right = st.columns([3, 2, 2])
-    words = {"format_func": TASK_WORDS.__getitem__, **kept_setting(QualitySettings, "task")}
+    words = {"format_func": TASK_WORDS.__getitem__, "help": meaning("needle"), **kept_setting(QualitySettings, "task")}
     left.selectbox("What is asked for", list(TASK_WORDS), **words)
     shown = {length: length.replace("/", ", ").replace("1024", "1,024") for length in LENGTHS}
     middle.selectbox(

@@ -32,6 +32,7 @@ from kvviz.ui.quality.setups import Named, compared
 from kvviz.ui.shell import waiting
 from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.drawn import drawn
+from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.jobs import Job, Result
 from kvviz.ui.shell.number_fields import whole_number
 from kvviz.ui.shell.runs import WORKER, Key
@@ -135,7 +136,7 @@ def controls() -> None:
     """What is read, how far, under which further setups, and whether every token is drawn."""
     left, middle, right = st.columns([3, 2, 2], vertical_alignment="bottom")
     words = {"format_func": STREAM_WORDS.__getitem__, **kept_setting(QualitySettings, "stream_text")}
-    left.selectbox("The stream is", list(STREAM_WORDS), **words)
+    left.selectbox("The stream is", list(STREAM_WORDS), help=meaning("stream"), **words)
     most = stream_limit()
     who = f"This server reads at most {most:,}; whoever runs it can allow up to {STREAM_MOST:,} with {STREAM_ENV}."
     looks: dict[str, Any] = {"step": 256, "help": who}
