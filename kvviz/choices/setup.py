@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kvviz.choices.patterns import Causal, Pattern, parse_pattern
-from kvviz.choices.storage import Native, Storage, parse_storage
+from kvviz.choices.patterns import PATTERNS, Causal, Pattern, parse_pattern
+from kvviz.choices.storage import STORAGES, Native, Storage, parse_storage
 from kvviz.choices.words import attempt, one_of
-from kvviz.knobs import spell
+from kvviz.knobs import spell, suggestion
 from kvviz.policies import Policy, parse_policy
 from kvviz.policies.full import Full
 
@@ -59,6 +60,34 @@ SETUP_PARSERS: dict[str, Callable[[str], Any]] = {
 def parse_setup(words: Mapping[str, str]) -> Setup:
     """The setup these words spell, choices left out being the ordinary ones; ValueError on the first bad word."""
     return Setup(**{name: SETUP_PARSERS[name](word) for name, word in words.items()})
+
+
+def spelled(setup: Setup) -> str:
+    """In one line without any blanks but between its choices: ``streaming:budget=256,sinks=4 slot``."""
+    return str(setup).replace(" · ", " ")
+
+
+def read_setup(line: str) -> Setup:
+    """Undo ``spelled`` or ``str``: the policy first, then whatever else is not ordinary; ValueError in one sentence."""
+    first, *others = re.sub(r"\s*([,=:])\s*", r"\1", line.replace("·", " ")).split() or [""]
+    words = {"policy": first}
+    for word in others:
+        kind = kind_of(word)
+        if kind in words:
+            raise ValueError(f"{line.strip()!r} names two choices of {kind}; write one.")
+        words[kind] = word
+    return parse_setup(words)
+
+
+def kind_of(word: str) -> str:
+    """Which of the choices beside the policy a word is."""
+    choices = {"pattern": PATTERNS, "positions": POSITIONS, "storage": STORAGES, "softmax": SOFTMAXES}
+    name = word.partition(":")[0]
+    for kind, names in choices.items():
+        if name in names:
+            return kind
+    known = [name for names in choices.values() for name in names]
+    raise ValueError(f"There is no pattern, positions, storage or softmax {name!r}; {suggestion(name, known)}")
 
 
 def setup_query(setup: Setup, prefix: str = "") -> dict[str, str]:

@@ -17,7 +17,7 @@ from kvviz.text.counting import plural
 from kvviz.text.signs import escape
 
 Numbers = NDArray[Any]  # whole or floating
-Series = tuple[str, theme.Side, Numbers]  # label, whose colour, one value per step
+Series = tuple[str, theme.LineName, Numbers]  # label, whose colour, one value per step
 
 HEIGHT = 280
 LEGEND_WIDTH = 54  # characters a line; plotly cuts what is longer than the figure is wide
@@ -72,19 +72,24 @@ def series_lines(
     labels: Sequence[str] | None = None,
     title: str = "",
     from_zero: bool = False,
+    length: int | None = None,
+    is_every: bool = False,
 ) -> Drawing:
     """One line per series of one value per step, such as nats per token; NaN leaves a gap.
 
     With ``smooth_over`` above 1 each point is the mean of that many values around it, and the axis says so; the table
-    has the values themselves. Its rows are the steps, numbered from ``count_from`` or named by ``labels``.
+    has the values themselves, and with ``is_every`` they are drawn too, as faint dots. Its rows are the steps, numbered
+    from ``count_from`` or named by ``labels``. ``length`` is that of the axis, where lines are still to grow.
     """
     smoothed: list[Series] = [(label, side, running_mean(v, smooth_over)) for label, side, v in series]
     fig = go.Figure([line(*one, count_from, f"%{{y:.3~g}} {y_title}") for one in smoothed])
+    if is_every:
+        fig.add_traces([dots(side, values, count_from) for _, side, values in series])
     note = f", running mean of {smooth_over} values" if smooth_over > 1 else ""
     fig.update_yaxes(title=y_title + note, rangemode="tozero" if from_zero else "normal")
     means = [f"{label} {float(np.nanmean(v)):.3g}" for label, _, v in series if np.isfinite(v).any()]
     alt = f"{title or y_title}, one value per {noun_of(x_title)}; mean: {', '.join(means) or 'no value'}."
-    line_frame(fig, y_title, alt, title, prompt_tokens, count_from, x_title)
+    line_frame(fig, y_title, alt, title, prompt_tokens, count_from, x_title, length)
     return Drawing(fig, series_table(noun_of(x_title), series, count_from, labels), alt)
 
 
@@ -124,16 +129,30 @@ def running_mean(values: Numbers, width: int) -> Numbers:
 
 
 def line(
-    label: str, side: theme.Side, values: Numbers, count_from: int, hover: str, shape: str = "linear"
+    label: str, side: theme.LineName, values: Numbers, count_from: int, hover: str, shape: str = "linear"
 ) -> go.Scatter:
-    """One line in the accent of its side; B is dashed and drawn over A, so equal lines are seen to be two."""
+    """One line in its colour; B is dashed and drawn over A, so equal lines are seen to be two."""
+    colour, dash = theme.LINES[side]
     return go.Scatter(
         x=np.arange(len(values)) + count_from,
         y=values,
         name=legend_words(label),
         mode="lines" if len(values) > 1 else "markers",
-        line={"color": theme.ACCENT[side], "width": 2.5, "dash": theme.DASH[side], "shape": shape},
+        line={"color": colour, "width": 2.5, "dash": dash, "shape": shape},
         hovertemplate=hover + "<extra></extra>",
+    )
+
+
+def dots(side: theme.LineName, values: Numbers, count_from: int) -> go.Scatter:
+    """Every value by itself, behind the lines."""
+    return go.Scatter(
+        x=np.arange(len(values)) + count_from,
+        y=np.asarray(values, dtype=np.float32),
+        mode="markers",
+        marker={"color": theme.LINES[side][0], "size": 3, "opacity": 0.35},
+        hoverinfo="skip",
+        showlegend=False,
+        zorder=-1,
     )
 
 
@@ -166,15 +185,18 @@ def line_frame(
     prompt_tokens: int | None,
     count_from: int,
     x_title: str = "step",
+    length: int | None = None,
 ) -> None:
     """Axes, prompt mark, legend and frame of a line figure."""
-    length = max((len(trace["y"]) for trace in fig.data), default=0)
-    ticks = step_ticks(length) | ({"range": [count_from - 0.5, count_from + 0.5]} if length == 1 else {})
+    named = [trace for trace in fig.data if trace["showlegend"] is not False]
+    is_growing, length = length is not None, length or max((len(trace["y"]) for trace in named), default=0)
+    across = [count_from - 0.5, count_from + length - 0.5]
+    ticks = step_ticks(length) | ({"range": across} if length == 1 or is_growing else {})
     fig.update_xaxes(bare() | ticks, title=STEP_TITLE if x_title == "step" else x_title)
     fig.update_yaxes(bare() | {"showgrid": True, "gridcolor": theme.GRID})
     if prompt_tokens is not None and 0 < prompt_tokens < length:
         mark_prompt(fig, prompt_tokens - 0.5 + count_from)
-    more_lines = sum(trace["name"].count("<br>") for trace in fig.data)
-    above = 10 + LEGEND_ROW * len(fig.data) + 16 * more_lines
+    more_lines = sum(trace["name"].count("<br>") for trace in named)
+    above = 10 + LEGEND_ROW * len(named) + 16 * more_lines
     lay_out(fig, kind=f"{kind} {length}", alt=alt, height=HEIGHT, title=title, above=above)
-    fig.update_layout(legend_above(len(fig.data)), hovermode="x unified")
+    fig.update_layout(legend_above(len(named)), hovermode="x unified")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -62,12 +62,12 @@ def loss_against_bytes(points: Sequence[Kept], full: Kept, *, title: str = "") -
 
 def is_beaten(point: Kept, points: Sequence[Kept]) -> bool:
     """Whether another point has no more of both, and less of one."""
-    return any(
-        other.cache_bytes <= point.cache_bytes
-        and other.loss <= point.loss
-        and (other.cache_bytes, other.loss) != (point.cache_bytes, point.loss)
-        for other in points
-    )
+    return beaten((point.cache_bytes, point.loss), [(other.cache_bytes, other.loss) for other in points])
+
+
+def beaten(costs: tuple[float, float], others: Iterable[tuple[float, float]]) -> bool:
+    """Whether something else costs no more of either, and less of one."""
+    return any(one <= costs[0] and two <= costs[1] and (one, two) != costs for one, two in others)
 
 
 def told(points: Sequence[Kept], full: Kept) -> str:

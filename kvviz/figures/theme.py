@@ -15,6 +15,18 @@ Side = Literal["a", "b"]
 
 ACCENT: Final[dict[Side, str]] = {"a": "#2f74c8", "b": "#d9660a"}
 DASH: Final[dict[Side, str]] = {"a": "solid", "b": "dash"}  # A and B stay apart in black and white too
+LineName = Literal["a", "b", "c", "d", "e", "f", "g", "h"]
+# colour and dash of up to eight lines in one figure, the first two those of A and B
+LINES: Final[dict[LineName, tuple[str, str]]] = {
+    "a": (ACCENT["a"], DASH["a"]),
+    "b": (ACCENT["b"], DASH["b"]),
+    "c": ("#cc79a7", "solid"),
+    "d": ("#6aa82e", "dot"),
+    "e": ("#8c564b", "longdash"),
+    "f": ("#4aa3d8", "dashdot"),
+    "g": ("#777777", "dash"),
+    "h": ("#7d7f3a", "solid"),
+}
 GONE: Final = "rgba(128,128,128,0.30)"
 CLEAR: Final = "rgba(128,128,128,0)"
 GROUND: Final = "rgba(128,128,128,0.10)"  # behind maps, so that blank cells are seen to be blank

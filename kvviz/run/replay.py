@@ -37,11 +37,13 @@ def replay(
     maps: Iterable[tuple[int, int]] = (),
     progress: Callable[[float], None] | None = None,
     is_cancelled: Callable[[], bool] | None = None,
+    on_losses: Callable[[NDArray[np.float64]], None] | None = None,
 ) -> Trace:
     """Run the model over a given text under a setup, token by token in effect, in blocks in fact.
 
     ``block`` = 1 is stepping, with tensors that really shrink at every token. ``measure`` takes sink mass, entropy,
     mean distance and received mass of every layer and head; ``maps`` asks for whole maps of (layer, query head).
+    After every block ``on_losses`` is given the losses so far, (t,) in nats.
     Raises ValueError for input with no meaning and Cancelled when ``is_cancelled`` answers yes, asked at every layer.
     """
     ids = checked_ids(model, token_ids)
@@ -61,6 +63,8 @@ def replay(
         logits, targets = run.feed(part), ids[start + 1 : start + len(part) + 1]
         losses.append(token_losses(logits, targets))
         hits.append(logits[: len(targets)].argmax(-1) == targets)
+        if on_losses is not None:
+            on_losses(torch.cat(losses).cpu().numpy())
     watch.tell(1.0)
     seconds = clock(model) - started
     is_likeliest = torch.cat(hits).cpu().numpy()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kvviz.choices.experiment import Experiment
 from kvviz.choices.linked_text import Text, parse_text
-from kvviz.choices.setup import Setup, parse_setup, setup_from_query, setup_query
+from kvviz.choices.setup import Setup, parse_setup, read_setup, setup_from_query, setup_query, spelled
 from kvviz.choices.texts import PRESETS
 
 SETUPS = st.builds(
@@ -35,6 +35,20 @@ def test_an_experiment_survives_its_url(
     again, notes = Experiment.from_query(experiment.query())
     assert again == experiment and hash(again) == hash(experiment)
     assert notes == []
+
+
+@given(SETUPS)
+def test_a_setup_survives_its_line(setup: Setup) -> None:
+    assert read_setup(spelled(setup)) == setup == read_setup(str(setup))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("", "There is no policy ''"), ("full causa", "did you mean 'causal'"), ("full slot slot", "two choices of pos")],
+)
+def test_a_line_that_spells_no_setup_is_refused(line: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        read_setup(line)
 
 
 def test_a_long_text_travels_as_its_hash() -> None:

@@ -12,9 +12,14 @@ from kvviz import figures
 from kvviz.figures.bars import bars
 from kvviz.figures.context import Line, bytes_against_context
 from kvviz.figures.distance import distance_lines
+from kvviz.figures.gone import gone_map
+from kvviz.figures.limits import limit_table
 from kvviz.figures.memory import Box, memory_boxes
+from kvviz.figures.needles import loss_by_depth, needle_grid
 from kvviz.figures.reach import cone_map, depth_map, parts_map
 from kvviz.figures.scores import score_bars
+from kvviz.figures.sweep import Kept, loss_against_bytes
+from kvviz.figures.tradeoff import Setting, trade_off
 from tests.figures.examples import attention, labels, random_lifetimes
 
 
@@ -44,6 +49,12 @@ def every_figure(count):
         "parts_map": parts_map({"attention": two_rows(count)[0][0], "FFN": two_rows(count)[0][1]}, names),
         "memory_boxes": memory_boxes([Box("<b>all</b>", count, 8, 512, ("t", "h", "B"), "× 3 layers")], title="<i>A"),
         "bytes_against_context": bytes_against_context([1, count + 1], [Line("<i>A", (1, 2), "a")], [], here=count),
+        "gone_map": gone_map(np.full((3, count), 0.1), names, title="<i>A</i>"),
+        "limit_table": limit_table(["<b>h2o"], ["<i>A"], {("<b>h2o", "<i>A"): 16}, [16, 32]),
+        "needle_grid": needle_grid(["<b>A"], [0, 100], np.eye(2)[:1], np.array([[np.nan, 0.1]]), tries=2, pairs=9),
+        "loss_by_depth": loss_by_depth([("<b>A", "a", steps[:1] * 0.5)], [0]),
+        "loss_against_bytes": loss_against_bytes([Kept("<b>h2o", "<i>A", 10, 2.0)], Kept("full", "all", 20, 1.0)),
+        "trade_off": trade_off([Setting("<b>h2o", "<i>A", 0.5, 1.0, "<b>A")], axis="loss", is_more_better=False),
         "ring": figures.ring(range(max(count - 4, 0), count), 4, names, newest=count - 1),
     }
 

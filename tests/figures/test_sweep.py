@@ -38,7 +38,10 @@ def test_nothing_measured_yet_is_said() -> None:
 
 def test_a_miss_is_forgotten_or_not_found() -> None:
     found, held = np.array([[1.0, 0.0, 0.0]]), np.array([[1.0, 0.9, 0.1]])
-    drawing = needle_grid(["h2o"], [0, 50, 100], found, held, title="Pass key")
-    assert drawing.figure.data[0].text.tolist() == [["found", "not found", "forgotten"]]
+    held[0, 0] = np.nan  # none was missed
+    drawing = needle_grid(["h2o"], [0, 50, 100], found, held, tries=1, pairs=10, title="Pass key")
+    words = ["1 of 1", "0 of 1<br>not found<br>held 9/10", "0 of 1<br>forgotten<br>held 1/10"]
+    assert drawing.figure.data[0].text.tolist() == [words]
+    assert drawing.figure.data[0].customdata[0][2].endswith("forgotten: held by 1 of 10 layers and KV heads")
     assert drawing.alt == "Pass key, mean over the depths: h2o 33%."
     assert "depth" in drawing.figure.layout.xaxis.title.text

@@ -44,7 +44,7 @@ def test_text_reads_on_accents_and_shades():
 
 
 def test_accents_and_roles_stand_out_from_light_and_dark_pages():
-    for colour in [*theme.ACCENT.values(), *(role.colour for role in theme.ROLES)]:
+    for colour in [*(line for line, _ in theme.LINES.values()), *(role.colour for role in theme.ROLES)]:
         assert theme.contrast(colour, WHITE) >= 2.5
         assert theme.contrast(colour, DARK) >= 3
 
@@ -57,6 +57,14 @@ def test_roles_and_accents_stay_apart_for_colour_blind_eyes(eye):
     for one, other in pairs:
         matrix = np.array(SEEN_BY[eye])
         assert np.linalg.norm(lab(matrix @ linear(one)) - lab(matrix @ linear(other))) > 25
+
+
+@pytest.mark.parametrize("eye", SEEN_BY)
+def test_eight_lines_stay_apart_by_colour_and_those_of_like_colour_by_dash(eye):
+    matrix = np.array(SEEN_BY[eye])
+    for (one, dash), (other, other_dash) in itertools.combinations(theme.LINES.values(), 2):
+        gap = np.linalg.norm(lab(matrix @ linear(one)) - lab(matrix @ linear(other)))
+        assert gap > (25 if dash == other_dash else 14), (one, other)
 
 
 def test_the_sequential_map_grows_lighter_step_by_step():

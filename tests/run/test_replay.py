@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
+import numpy as np
 import pytest
 import torch
 
@@ -119,3 +120,12 @@ def test_answers_that_are_no_numbers_are_not_left_out_of_a_mean() -> None:
     model.lm_head.weight[3, 5] = torch.nan
     with pytest.raises(ValueError, match=r"no number \(from token 0 on\): its weights hold NaN"):
         replay(model, some_ids(9).tolist(), Setup())
+
+
+def test_the_losses_so_far_are_told_after_every_block() -> None:
+    told: list[np.ndarray] = []
+    trace = replay(tiny("llama"), some_ids(10).tolist(), Setup(), block=4, on_losses=told.append)
+    assert [len(losses) for losses in told] == [4, 8, 9]
+    assert all(losses.dtype == np.float64 for losses in told)
+    for losses in told:
+        np.testing.assert_array_equal(losses, trace.nll[: len(losses)])

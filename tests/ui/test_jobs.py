@@ -153,3 +153,37 @@ def test_progress_is_kept_within_its_bounds() -> None:
     for share, shown in ((-1, 0.0), (0.25, 0.25), (7, 1.0)):
         job.report("reading", share)
         assert (job.message, job.share) == ("reading", shown)
+
+
+def test_what_a_stopped_job_had_found_stays_until_it_is_computed(gate: threading.Event) -> None:
+    worker = Worker()
+
+    def compute(job: Job) -> str:
+        job.partial = "half"
+        return held(gate)(job)
+
+    (job,) = worker.want("me", [("k", compute)])
+    started(job)
+    assert worker.partial("k") == "half"
+    worker.want("me", [])
+    assert job.done.wait(SOON) and worker.partial("k") == "half" and worker.result("k") is None
+    (unlucky,) = worker.want("me", [("k", held(gate))])  # stopped again before it has found anything
+    worker.want("me", [])
+    assert unlucky.done.wait(SOON) and worker.partial("k") == "half"
+    gate.set()
+    (again,) = worker.want("me", [("k", compute)])
+    assert again.wait(SOON) and worker.result("k") == "result of k" and worker.partial("k") is None
+
+
+def test_only_the_latest_beginnings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "PARTIAL_LIMIT", 2)
+    worker = Worker()
+
+    def fail(job: Job) -> None:
+        job.partial = job.key
+        raise Stopped
+
+    for key in "abc":
+        (job,) = worker.want("me", [(key, fail)])
+        assert job.wait(SOON)
+    assert [worker.partial(key) for key in "abc"] == [None, "b", "c"]

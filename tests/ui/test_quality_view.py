@@ -1,4 +1,4 @@
-"""What the Quality page says: losses after the prompt, what was forgotten, where each policy is good enough."""
+"""What the Quality page says: the stream and its setups, what was forgotten, needles, and where each policy fails."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kvviz.choices.setup import parse_setup
+from kvviz.analysis.limits import smallest_that_works
+from kvviz.analysis.tasks import TASKS
+from kvviz.analysis.tasks.scoring import each_cell
+from kvviz.choices.experiment import Experiment
+from kvviz.choices.setup import Setup, parse_setup
 from kvviz.figures.sweep import Kept
 from kvviz.run.replay import replay
-from kvviz.ui.quality import forgotten, needles, sweep, view, ways
+from kvviz.ui.quality import forgotten, limits, needles, settings, setups, stream, sweep, ways
+from kvviz.ui.quality.settings import QualitySettings
 from kvviz.ui.shell.runs import Run
+from kvviz.ui.shell.state import View
 from tests.tiny import some_ids, tiny
 
 TOKENS, PROMPT, LAYER, BUDGET = 40, 20, 1, 4
@@ -29,44 +35,123 @@ def pair() -> tuple[Run, Run]:
     return run_of({"policy": f"window:budget={BUDGET}"}), run_of({})
 
 
-def test_the_headline_has_the_difference_of_the_losses_after_the_prompt(pair: tuple[Run, Run]) -> None:
-    a, b = pair
-    difference = a.trace.nll[PROMPT - 1 :].mean() - b.trace.nll[PROMPT - 1 :].mean()
+def view_with(**own: object) -> View:
+    return replace(View(), own=(QualitySettings(**own),))  # type: ignore[arg-type]
+
+
+def read(run: Run, letter: str, end: int | None = None) -> stream.Read:
+    """What the stream holds of a run, or of its beginning."""
+    trace = run.trace
+    held = trace.cache_bytes if end is None else None
+    found = stream.Stream(trace.nll[:end], TOKENS, PROMPT, tuple(run.labels), held)
+    return setups.Named(letter, trace.setup), found  # type: ignore[arg-type]
+
+
+def test_the_headline_has_the_difference_of_the_losses_of_the_second_half(pair: tuple[Run, Run]) -> None:
+    a, b = read(pair[0], "a"), read(pair[1], "b")
+    difference = pair[0].trace.nll[PROMPT - 1 :].mean() - pair[1].trace.nll[PROMPT - 1 :].mean()
     more = "more" if difference > 0 else "less"
-    assert f"loses {abs(difference):.3g} nats a token {more} than B (Full cache), with 10% of" in view.headline(a, b)
-    assert "loses as much as B" in view.headline(b, b)
-    anew = run_of({"policy": "recompute:budget=8"})
-    assert "cache bytes" not in view.headline(a, anew)  # it holds none to compare with
+    said = stream.headline([a, b])
+    assert said.startswith("In the second half of 40 tokens A (Sliding window, budget 4) loses")
+    assert f"{abs(difference):.3g} nats a token {more} than B (Full cache), with 10% of its cache bytes" in said
+    assert "loses as much as B" in stream.headline([(replace(b[0], letter="a"), b[1]), b])
+    added = [read(pair[0], "c"), (setups.Named("d", Setup()), b[1])]
+    best = "C" if difference < 0 else "D"
+    said = stream.headline([a, b, *added])
+    assert f"; {best} (" in said and ", the best of the others," in said
 
 
-def test_without_a_token_after_the_prompt_that_is_said(pair: tuple[Run, Run]) -> None:
-    ended = Run(replace(pair[0].trace, prompt_tokens=TOKENS), [], [], 0, ())
-    assert "end the prompt earlier" in view.headline(ended, ended)
+def test_what_is_read_so_far_is_compared_and_named(pair: tuple[Run, Run]) -> None:
+    a, b = read(pair[0], "a"), read(pair[1], "b", 10)
+    assert stream.headline([a]) == "A: Sliding window, budget 4 has read 39 of 40 tokens so far."
+    difference = pair[0].trace.nll[:10].mean() - pair[1].trace.nll[:10].mean()
+    said = stream.headline([a, b])
+    assert said.startswith("In the first 10 of 40 tokens A") and f"{abs(difference):.3g} nats" in said
+    assert "bytes" not in said
+    assert stream.unfinished([a, b]) == "Not read to the end: B up to token 10 of 40."
+    assert not stream.unfinished([a])
 
 
-def test_the_stream_has_a_value_a_token(pair: tuple[Run, Run]) -> None:
-    table = list(view.stream_figure(*pair).table.rows())
+def test_the_stream_s_figure_grows_on_an_axis_of_full_length(pair: tuple[Run, Run]) -> None:
+    drawing = stream.figure([read(pair[0], "a"), read(pair[1], "b", 10)])
+    table = list(drawing.table.rows())
     assert len(table) == TOKENS and table[0][1:] == ["", ""] and float(table[5][1]) == pair[0].trace.nll[4]
+    assert float(table[10][2]) == pair[1].trace.nll[9] and table[11][2] == ""
+    assert list(drawing.figure.layout.xaxis.range) == [-0.5, TOKENS - 0.5]
+    every = stream.figure([read(pair[0], "a")], is_every=True).figure
+    assert len(every.data) == 2 and every.data[1].y[5] == pytest.approx(pair[0].trace.nll[4], rel=1e-6)
 
 
-def test_the_hardest_words_and_what_was_looked_at(pair: tuple[Run, Run]) -> None:
+def test_a_and_b_come_first_and_nothing_twice() -> None:
+    view = view_with(added="full; h2o:budget=64; tova:budget=8; h2o:budget=64")
+    assert [(one.letter, one.setup.policy.name()) for one in setups.compared(view)] == [
+        ("a", "streaming"),
+        ("b", "full"),
+        ("c", "h2o"),
+        ("d", "tova"),
+    ]
+
+
+def test_what_the_menu_offers_is_understood_and_is_not_there_already() -> None:
+    for budget in (4, 64):
+        view = replace(view_with(), versus=parse_setup({"policy": f"h2o:budget={budget}"}))
+        offered = setups.offered(view)
+        assert len(offered) >= 5 and settings.parse_added("; ".join(offered[:6])) == "; ".join(offered[:6])
+        assert setups.spelled(view.versus) not in offered
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("windw:budget=4", "did you mean 'window'"),
+        ("h2o:budget=64 slott", "did you mean 'slot'"),
+        ("h2o:budget=64 slot original", "names two choices of positions"),
+        (";".join(f"window:budget={size}" for size in range(1, 8)), "7 setups beside A and B are too many"),
+    ],
+)
+def test_a_setup_that_is_not_understood_is_refused_in_a_sentence(words: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        settings.parse_added(words)
+
+
+def test_a_setup_is_read_as_it_is_spelled() -> None:
+    line = "streaming:budget=64,sinks=4 slot int4:group=32,residual=32"
+    assert settings.parse_added(" streaming : budget=64, sinks=4 · slot · int4 ;") == line
+
+
+def test_the_stream_s_length_has_a_limit_that_the_server_s_owner_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KVVIZ_STREAM_TOKENS", raising=False)
+    with pytest.raises(ValueError, match="at most 2,048 tokens of a stream, not 4,096; whoever runs it can allow up"):
+        settings.parse_stream_tokens("4096")
+    for word, limit in (("4096", 4096), ("99999", 8192), ("8", 16), ("many", 2048), ("-1", 2048)):
+        monkeypatch.setenv("KVVIZ_STREAM_TOKENS", word)
+        assert settings.stream_limit() == limit
+    monkeypatch.setenv("KVVIZ_STREAM_TOKENS", "4096")
+    assert settings.parse_stream_tokens("4096") == 4096
+
+
+def test_the_hardest_words_come_first(pair: tuple[Run, Run]) -> None:
     a, b = pair
-    hard = forgotten.hardest(a, b, LAYER)
     added = {i: a.trace.nll[i - 1] - b.trace.nll[i - 1] for i in range(PROMPT, TOKENS)}
     best = sorted((i for i in added if added[i] > 0), key=lambda i: -added[i])[:8]
-    assert [one.position for one in hard] == best and hard[0].added == pytest.approx(added[best[0]])
-    for one in hard:
-        query = one.position - 1
-        by_hand = np.mean([np.nan_to_num(b.trace.maps[LAYER, head][query]) for head in range(4)], axis=0)
-        by_hand[query - BUDGET + 1 :] = 0  # what the window still holds
-        places = sorted(range(query), key=lambda j: -by_hand[j])[:3]
-        assert [place for place, _ in one.gone] == [j for j in places if by_hand[j] > 0.005]
-    assert f"{hard[0].position} t{hard[0].position} became hardest" in forgotten.words(a, hard, LAYER)
+    assert forgotten.hardest(a, b) == best and forgotten.hardest(b, b) == []
+    cost = a.trace.nll[best[0] - 1]
+    assert f"{cost:.3g} nats under A (probability {np.exp(-cost):.3g})" in forgotten.loss_words(a, b, best[0])
 
 
-def test_nothing_is_forgotten_by_the_full_cache(pair: tuple[Run, Run]) -> None:
-    assert forgotten.hardest(pair[1], pair[1], LAYER) == []
-    assert forgotten.gone_weight(pair[1], pair[1], LAYER, 30).max() == 0
+def test_what_was_looked_at_and_is_gone(pair: tuple[Run, Run]) -> None:
+    a, b = pair
+    query, weights = 30, np.zeros((a.trace.layers, 4, 31), dtype=np.float32)
+    weights[LAYER] = [b.trace.maps[LAYER, head][query, : query + 1] for head in range(4)]
+    gone = forgotten.gone_weight(a, weights, query)
+    by_hand = weights[LAYER].mean(0)
+    by_hand[query - BUDGET + 1 :] = 0  # what the window still holds
+    np.testing.assert_allclose(gone[LAYER], by_hand, rtol=1e-6)
+    said, most = forgotten.gone_words(a, gone), int(by_hand.argmax())
+    assert f"most in layer {LAYER} ({by_hand.sum():.0%}): {most} t{most} ({by_hand[most]:.0%})" in said
+    assert forgotten.gone_weight(b, weights, query).max() == 0  # the full cache forgets nothing
+    table = list(forgotten.figure(a, gone).table.rows())
+    assert len(table) == a.trace.layers
 
 
 def test_every_point_of_a_sweep_is_a_setup_that_its_policy_takes() -> None:
@@ -84,17 +169,85 @@ def test_where_a_policy_is_good_enough_is_said() -> None:
     )
 
 
-def test_needles_are_told_with_their_interval() -> None:
-    counts = [(2, 10, (0.06, 0.51)), (10, 10, (0.72, 1.0))]
-    found = needles.Needles(["A", "B"], np.ones((2, 5)), np.ones((2, 5)), counts, False)
-    assert needles.needle_words(found).startswith("Found: A: 2 of 10 (95 % interval 6% to 51%); B: 10 of 10")
+def test_the_smallest_budget_is_sought_from_above_until_it_fails() -> None:
+    asked: list[int] = []
+
+    def works(budget: int) -> bool:
+        asked.append(budget)
+        return budget != 32
+
+    assert smallest_that_works((16, 32, 64, 128), works) == 64 and asked == [128, 64, 32]
+    assert smallest_that_works((16, 32), lambda budget: False) is None
+    assert smallest_that_works((16, 32), lambda budget: True) == 16
+
+
+def test_where_each_policy_fails_first_is_said() -> None:
+    smallest = {(policy, task): 16 for policy in sweep.POLICIES for task in ("loss", "passkey")}
+    smallest |= {("window", "passkey"): None, ("h2o", "loss"): 32}
+    said = limits.limit_words(limits.Limits(smallest, ("loss", "passkey"), ("multikey",), 60.0))
+    assert said.startswith("window fails passkey at 128 entries already; streaming does everything down to 16 entries")
+    assert "h2o does everything down to 32 entries, then loss fails first" in said
+    rule = limits.rule_words(limits.Limits(smallest, ("loss", "passkey"), ("multikey",), 60.0))
+    assert "Void for this model, because the full cache misses some: multikey." in rule
+
+
+def asked_of(words: dict[str, str]) -> needles.Needles:
+    """Random tokens, repeated, asked of a tiny model that knows no answer."""
+    options = {"tokens": 90, "depths": needles.DEPTHS, "seeds": 2}
+    filler = some_ids(60).tolist()
+    cells = each_cell(tiny("llama"), list, filler, TASKS["induction"], parse_setup(words), **options)  # type: ignore
+    return needles.gathered([*cells], True, 2)
+
+
+def test_a_miss_is_forgotten_or_not_found_with_its_number() -> None:
+    """A policy that surely drops the needle, and one that surely keeps it."""
+    kept, dropped = asked_of({}), asked_of({"policy": "window:budget=4"})
+    assert kept.found.shape == (5, 2) and not kept.found.any() and kept.is_void
+    assert kept.held.min() == 1 and dropped.held.max() == 0 and kept.pairs == 6
+    rows = [needles.Row("A", Setup(), 90, kept), needles.Row("B", Setup(), 90, dropped)]
+    drawing = needles.grid_figure(rows, "Needles")
+    words = drawing.figure.data[0].text.tolist()
+    assert words[0][0] == "0 of 2<br>not found<br>held 6/6" and words[1][0] == "0 of 2<br>forgotten<br>held 0/6"
+    table = list(drawing.table.rows())
+    assert len(table) == 20 and {row[4] for row in table} == {"not found", "forgotten"}
+    assert "A, 90: 0 of 10 (0% to 28%); B, 90: 0 of 10" in needles.needle_words(rows)
+    assert "it finds 0 of 10 itself" in needles.void_words(rows[0])
+
+
+def test_the_full_cache_is_asked_too_and_nobody_twice() -> None:
+    view = view_with(added="h2o:budget=64")
+    assert [letter for letter, _ in needles.with_full(setups.compared(view))] == ["A", "B", "C"]
+    without = replace(view, versus=view.experiment.setup)
+    assert [letter for letter, _ in needles.with_full(setups.compared(without))] == ["A", "C", "full"]
 
 
 def test_the_four_ways_are_those_of_the_sources() -> None:
     four = ways.ways_of(16)
-    assert [setup.policy.name() for _, _, setup in four] == ["full", "window", "recompute", "streaming"]
+    assert [setup.policy.name() for *_, setup in four] == ["full", "window", "recompute", "streaming"]
+    mask = np.ones((2, 2), dtype=bool)
     losses = (2.0, 4.0, 3.0, 2.5)
-    found = [ways.Way(name, cost, setup, loss, 1.0, 0) for (name, cost, setup), loss in zip(four, losses, strict=True)]
-    assert ways.way_words(found, 40).startswith(
+    found = [ways.Way(*one, mask, loss, 1.0, 0, 40) for one, loss in zip(four, losses, strict=True)]
+    assert ways.way_words(found).startswith(
         "With 16 entries the window loses 2 nats a token to the full cache, read anew for every token 1, with sinks 0.5"
     )
+    assert ways.way_table(found).count("\n") == 5
+
+
+def test_their_masks_are_those_of_the_policies() -> None:
+    """Claim 27: a triangle, a band, the triangle of the last window, a band beside the sinks."""
+    masks = {}
+    for key, *_, setup in ways.ways_of(4, 2):
+        masks[key] = ways.seen_in(replay(tiny("llama"), some_ids(8).tolist(), setup))
+    causal, distance = np.tri(8, dtype=bool), np.arange(8)[:, None] - np.arange(8)
+    assert (masks["dense"] == causal).all()
+    assert (masks["window"] == (causal & (distance < 4))).all()
+    in_last = np.arange(8) >= 4
+    assert (masks["anew"] == (causal & in_last & in_last[:, None])).all()
+    sinks = np.arange(8) < 2
+    assert (masks["sinks"] == (causal & (sinks | (distance < 2)))).all()
+
+
+def test_the_budget_of_the_four_ways_is_that_of_a_where_it_fits() -> None:
+    view = View(Experiment(parse_setup({"policy": "window:budget=16"})), Setup())
+    assert ways.budget_for(view, 40) == 16 and ways.budget_for(view, 12) == 12
+    assert ways.budget_for(replace(view, experiment=Experiment(Setup())), 400) == 64

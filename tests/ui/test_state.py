@@ -15,6 +15,7 @@ from kvviz.choices.linked_text import Text
 from kvviz.choices.patterns import Causal, Sliding
 from kvviz.choices.setup import POSITIONS, SOFTMAXES, Setup
 from kvviz.choices.texts import PRESETS
+from kvviz.knobs import spell
 from kvviz.measures.attention import MEASURES
 from kvviz.policies.full import Full
 from kvviz.policies.random import Random
@@ -24,7 +25,15 @@ from kvviz.policies.window import Window
 from kvviz.ui.attention.settings import SCALES, AttentionSettings
 from kvviz.ui.cache.settings import PARTS, CacheSettings
 from kvviz.ui.memory.settings import MemorySettings
-from kvviz.ui.quality.settings import TASK_WORDS, QualitySettings
+from kvviz.ui.quality.settings import (
+    ADDED_LIMIT,
+    LENGTHS,
+    STREAM_LEAST,
+    STREAM_TOKENS,
+    STREAM_WORDS,
+    TASK_WORDS,
+    QualitySettings,
+)
 from kvviz.ui.receptive_field.settings import MEASURED, ReachSettings
 from kvviz.ui.shell import address as address_bar
 from kvviz.ui.shell import state
@@ -57,7 +66,17 @@ own = some.tuples(
     some.builds(ReachSettings, some.sampled_from([*MEASURED]), some.none() | some.integers(0, 8192)),
     some.builds(CacheSettings, some.sampled_from([*PARTS])),
     some.builds(MemorySettings, tokens=some.integers(1, 10**9), parameters=some.none() | some.integers(0, 10**9)),
-    some.builds(QualitySettings, task=some.sampled_from([*TASK_WORDS]), needle_tokens=some.integers(220, 1024)),
+    some.builds(
+        QualitySettings,
+        added=some.lists(policies, max_size=ADDED_LIMIT).map(lambda found: "; ".join(map(spell, found))),
+        stream_text=some.sampled_from([*STREAM_WORDS]),
+        stream_tokens=some.integers(STREAM_LEAST, STREAM_TOKENS),
+        every=some.booleans(),
+        predicted=some.none() | some.integers(1, 8192),
+        task=some.sampled_from([*TASK_WORDS]),
+        lengths=some.sampled_from(LENGTHS),
+        seeds=some.integers(1, 4),
+    ),
 )
 views = some.builds(
     View,
@@ -89,6 +108,9 @@ def test_a_view_written_as_an_address_is_read_back(view: View) -> None:
         ({"model": "../../etc"}, "The model '../../etc' is not among the choices"),
         ({"dtype": "bfloat16"}, "This link was made with numbers in bfloat16; this server computes in float32"),
         ({"dtype": "int3"}, "There is no dtype 'int3'"),
+        ({"setups": "h2o:budget=64; windw"}, "did you mean 'window'"),
+        ({"stream_tokens": "5000"}, "This server reads at most 2,048 tokens of a stream, not 5,000"),
+        ({"needle_tokens": "300"}, "There is no needle_tokens '300'"),
         ({"text": "z:broken"}, "The text in this link is damaged"),
         ({"text": "sha256:" + "0" * 64}, "paste or upload that text"),
     ],

@@ -19,6 +19,8 @@ class Pairs(Task):
     title = "Pairs: one line of a list"
     least_tokens = 160
 
+    asked_first = False
+
     def prompt(self, encode: Encode, filler: Sequence[int], tokens: int, depth: int, seed: int) -> Prompt:
         source = chance(self.name, tokens, depth, seed)
         names = source.sample(NAMES, LINES)
@@ -27,7 +29,8 @@ class Pairs(Task):
         lines = [encode(f"{name}: {number}\n") for name, number in zip(names, numbers, strict=True)]
         shown = source.sample([line for line in range(LINES) if line != gold], SHOWN)
         again = "".join(f"{names[line]}: {numbers[line]}\n" for line in shown)
-        head = encode("\n\nPhone numbers:\n")
+        first = f"\n\nWhat is the phone number of {names[gold]}? Look for {names[gold]} below."
+        head = encode(f"{first if self.asked_first else ''}\n\nPhone numbers:\n")
         tail = encode(f"\nThe same numbers, looked up again:\n{again}{names[gold]}:")
         answer = encode(f" {numbers[gold]}")
         room = tokens - sum(map(len, [head, tail, answer, *lines]))
@@ -40,3 +43,12 @@ class Pairs(Task):
         before = len(text) + len(tail)
         ids = (*text, *tail, *answer)
         return Prompt(ids, tuple(range(before, len(ids))), tuple(needle), before)
+
+
+class PairsAskedFirst(Pairs):
+    """The same with the question before the list too, so that whoever reads the list knows what matters."""
+
+    name = "pairs_asked_first"
+    title = "Pairs: one line of a list, asked for before it"
+    least_tokens = 180
+    asked_first = True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from kvviz.measures.interval import wilson
 from kvviz.run.replay import replay
 from kvviz.run.trace import Trace
 
+Key = tuple[tuple[int, ...], int]  # a prompt's tokens and where it ends
 VOID_BELOW = 0.95  # a task that the full cache itself fails on says nothing about a policy
 
 
@@ -77,10 +79,31 @@ def grid(
     progress: Callable[[float], None] | None = None,
     is_cancelled: Callable[[], bool] | None = None,
 ) -> Grid:
-    """Every depth with every seed from 0 on. Depths that share a text share its replay."""
+    """Every depth with every seed from 0 on."""
+    options = {"tokens": tokens, "depths": depths, "seeds": seeds, "progress": progress, "is_cancelled": is_cancelled}
+    asked = each_cell(model, encode, filler, task, setup, **options)  # type: ignore[arg-type]
+    return Grid(task, tokens, tuple(cell for cell, _ in asked))
+
+
+def each_cell(
+    model: PreTrainedModel,
+    encode: Encode,
+    filler: Sequence[int],
+    task: Task,
+    setup: Setup,
+    *,
+    tokens: int,
+    depths: Sequence[int],
+    seeds: int,
+    progress: Callable[[float], None] | None = None,
+    is_cancelled: Callable[[], bool] | None = None,
+) -> Iterator[tuple[Cell, Trace]]:
+    """The cells of a grid one after another, so that whoever knows enough may stop; with the replay of each.
+
+    Depths that share a text share its replay.
+    """
     check_task(task, tokens, depths, seeds)
-    cells = [(depth, seed) for seed in range(seeds) for depth in depths]
-    found, traces = [], dict[tuple[tuple[int, ...], int], Trace]()
+    cells, traces = [(depth, seed) for seed in range(seeds) for depth in depths], dict[Key, Trace]()
     for place, (depth, seed) in enumerate(cells):
 
         def tell(share: float, place: int = place) -> None:
@@ -92,8 +115,17 @@ def grid(
         if key not in traces:
             run = {"prompt_tokens": prompt.prompt_tokens, "progress": tell, "is_cancelled": is_cancelled}
             traces = {key: replay(model, prompt.ids, setup, **run)}  # type: ignore[arg-type]
-        found.append(scored(traces[key], prompt, task, depth, seed))
-    return Grid(task, tokens, tuple(found))
+        yield scored(traces[key], prompt, task, depth, seed), traces[key]
+
+
+def finds_enough(cells: Iterable[Cell], count: int, share: float) -> bool:
+    """Whether at least that share of ``count`` cells is found; asks no further than it takes to know."""
+    needed, found, missed = math.ceil(share * count), 0, 0
+    for cell in cells:
+        found, missed = found + bool(cell.found), missed + (not cell.found)
+        if found >= needed or missed > count - needed:
+            break
+    return found >= needed
 
 
 def scored(trace: Trace, prompt: Prompt, task: Task, depth: int, seed: int) -> Cell:

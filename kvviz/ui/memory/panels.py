@@ -98,7 +98,7 @@ def plain_side(side: Experiment) -> Experiment:
 
 def ask(name: str, key: runs.Key) -> None:
     st.session_state[f"mem_asked.{name}"] = key
-    st.session_state.pop("cancelled", None)
+    waiting.try_again([key])
 
 
 def measure(sides: list[Experiment], job: Job) -> Measured:

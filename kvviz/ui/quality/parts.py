@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from kvviz.ui.quality import forgotten, needles, sweep, ways
-from kvviz.ui.shell.runs import Run
-from kvviz.ui.shell.state import View
+from kvviz.ui.quality import forgotten, limits, needles, sweep, tradeoff, ways
+from kvviz.ui.shell.page import Page
+
+DRAWN = {
+    "words": forgotten.draw,
+    "tradeoff": tradeoff.draw,
+    "sweep": sweep.draw,
+    "limits": limits.draw,
+    "needles": needles.draw,
+    "ways": ways.draw,
+}
 
 
-def draw(part: str, view: View, runs: tuple[Run, Run], layer: int) -> None:
+def draw(part: str, page: Page) -> None:
     """The part that is open."""
-    if part == "words":
-        forgotten.draw(*runs, layer)
-    elif part == "sweep":
-        sweep.draw(view, runs[0])
-    elif part == "needles":
-        needles.draw(view)
-    else:
-        ways.draw(view, runs)
+    DRAWN[part](page)

@@ -11,6 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 PATIENCE_SECONDS = 6.0  # a page that waits shows a sign of life several times a second
@@ -19,8 +20,19 @@ RESULTS_LIMIT = 64
 BYTES_LIMIT = 600 * 2**20  # a trace with the maps of one layer is 12 MB at 512 tokens and 160 MB at 2048
 
 
+PARTIAL_LIMIT = 16  # of stopped computations, whose beginnings stay in sight
+
+
 class Stopped(Exception):
     """Raised inside a computation that is no longer wanted."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result for the worker to keep: it must say how large it is."""
+
+    value: Any
+    bytes: int = 10_000
 
 
 class Job:
@@ -32,6 +44,7 @@ class Job:
         self.done = threading.Event()
         self.stop = threading.Event()
         self.result: Any = None
+        self.partial: Any = None  # what is there already, set by the computation
         self.error: Exception | None = None
         self.message, self.share = "Waiting for the model", 0.0
         self.seen_at = time.monotonic()
@@ -80,6 +93,7 @@ class Worker:
         self.running: Job | None = None
         self.results: OrderedDict[Hashable, Any] = OrderedDict()
         self.stamps: dict[Hashable, Any] = {}  # of those results that came from the disk
+        self.partials: OrderedDict[Hashable, Any] = OrderedDict()  # of those that were stopped
         self.bytes_of, self.disk = bytes_of, disk
         self.computed = 0  # how many results were really computed; a repeated setting adds none
 
@@ -89,6 +103,12 @@ class Worker:
             if key in self.results:
                 self.results.move_to_end(key)
             return self.results.get(key)
+
+    def partial(self, key: Hashable) -> Any | None:
+        """What a computation that runs, or was stopped, has found so far; None if nothing."""
+        with self.lock:
+            job = self.jobs.get(key)
+            return self.partials.get(key) if job is None or job.partial is None else job.partial
 
     def want(self, owner: str, wanted: Iterable[tuple[Hashable, Callable[[Job], Any]]]) -> list[Job]:
         """The jobs for what this owner wants now; what it wanted before and nobody else wants is stopped."""
@@ -139,9 +159,19 @@ class Worker:
             with self.lock:
                 if self.jobs.get(job.key) is job:
                     del self.jobs[job.key]
+                self.keep_partial(job)
             job.done.set()
         if self.disk and job.error is None:  # after the page has its result
             self.disk.put(job.key, job.result, is_setup=job.owners == {SETUP})
+
+    def keep_partial(self, job: Job) -> None:
+        """What a stopped computation had found stays until it is computed after all, or others push it out."""
+        if job.error is None:
+            self.partials.pop(job.key, None)
+        elif job.partial is not None:
+            self.partials[job.key] = job.partial
+            while len(self.partials) > PARTIAL_LIMIT:
+                self.partials.popitem(last=False)
 
     def keep(self, job: Job) -> None:
         """Add the result."""

@@ -27,6 +27,7 @@ from kvviz.ui.shell.words import plain
 QUICK_SECONDS = 0.3  # where there is no figure yet
 PATIENT_SECONDS = 1.5  # where the last one still stands there, greyed
 POLL_SECONDS = 0.25
+DRAW_SECONDS = 1.0  # what a result grows by between two drawings; more often would slow it down
 ATTEMPTS = 3  # a shared run may be broken off for another page just as this one joins it
 
 
@@ -36,10 +37,10 @@ def runs_or_last(view: View, experiments: list[Experiment], needs_maps: bool, sl
     Ends the page with a sentence in ``slot`` when there is neither.
     """
     keys = [runs.key_for(experiment, view.layer, needs_maps) for experiment in experiments]
-    if st.session_state.get("cancelled") == keys:
+    if keys in stopped():
         return last_shown(slot, "This run was stopped.", needs_maps)
-    if len(st.session_state.get("cancelled", keys)) == len(keys):  # a further computation stays stopped
-        st.session_state.pop("cancelled", None)
+    for others in [one for one in stopped() if isinstance(one[0][0], Experiment)]:
+        stopped().remove(others)  # of another setting; a further computation stays stopped
     frame = None if "shown" in st.session_state else coming()
     jobs, error = waited(lambda: runs.jobs_for(owner(), experiments, keys), keys, slot, "runs", frame)
     if error is not None:
@@ -53,16 +54,29 @@ def extra(key: Key, compute: Callable[[Job], Any], slot: Any) -> Any | None:
 
     Its progress, its Cancel and its sentence stand in ``slot``; the result must have ``bytes``.
     """
-    if st.session_state.get("cancelled") == [key]:
-        say(slot, "This was stopped.", key)
-        return None
-    jobs, error = waited(lambda: WORKER.want(owner(), [(key, compute)]), [key], slot, key[0])
+    return extras([(key, compute)], slot)[0]
+
+
+def extras(
+    wanted: Sequence[tuple[Key, Callable[[Job], Any]]], slot: Any, meanwhile: Callable[[], None] | None = None
+) -> list[Any | None]:
+    """The results of several, each a job of its own; None for those that were stopped or failed.
+
+    At most once a second while it waits it calls ``meanwhile``, which draws what is there already:
+    ``WORKER.result(key)`` or ``WORKER.partial(key)``.
+    """
+    keys = [key for key, _ in wanted]
+    if keys in stopped():
+        say(slot, "This was stopped.", keys)
+        return [WORKER.result(key) for key in keys]
+    name = str(keys[0][0])
+    jobs, error = waited(lambda: WORKER.want(owner(), wanted), keys, slot, name, meanwhile=meanwhile)
+    stamps = [job.stamp for job in jobs if job.stamp is not None]
     if error is not None:
-        say(slot, runs.sentence(error), key)
-        return None
-    if jobs[0].stamp is not None:
-        slot.caption(stamp_words(jobs[0].stamp))
-    return jobs[0].result
+        say(slot, runs.sentence(error), keys)
+    elif stamps:
+        slot.caption(stamp_words(min(stamps, key=lambda stamp: stamp.seconds)))
+    return [job.result for job in jobs]
 
 
 def asked(key: Key, label: str) -> bool:
@@ -86,23 +100,28 @@ def stamp_words(stamp: Stamp) -> str:
 
 
 def waited(
-    want: Callable[[], list[Job]], keys: list[Key], slot: Any, name: str, frame: Drawing | None = None
+    want: Callable[[], list[Job]],
+    keys: list[Key],
+    slot: Any,
+    name: str,
+    frame: Drawing | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> tuple[list[Job], Exception | None]:
     """The jobs when all have ended, and the first error among them; a job broken off for others is wanted again."""
     for attempt in range(ATTEMPTS):
         jobs = want()
-        wait_for(jobs, keys, slot, f"{name}.{attempt}", frame)
+        wait_for(jobs, keys, slot, f"{name}.{attempt}", frame, meanwhile)
         error = next((job.error for job in jobs if job.error is not None), None)
         if not isinstance(error, runs.BROKEN_OFF):
             break
     return jobs, error
 
 
-def say(slot: Any, why: str, key: Key) -> None:
+def say(slot: Any, why: str, keys: list[Key]) -> None:
     """Why there is no such result, and a button to try again."""
     with slot.container():
         st.info(plain(why))
-        st.button("Run it", key=f"again.{key[0]}", on_click=try_again)
+        st.button("Run it", key=f"again.{keys[0][0]}", on_click=try_again, args=(keys,))
 
 
 def owner() -> str:
@@ -112,20 +131,30 @@ def owner() -> str:
     return str(st.session_state["owner"])
 
 
-def wait_for(jobs: Sequence[Job], keys: list[Key], slot: Any, name: str, frame: Drawing | None) -> None:
+def wait_for(
+    jobs: Sequence[Job],
+    keys: list[Key],
+    slot: Any,
+    name: str,
+    frame: Drawing | None,
+    meanwhile: Callable[[], None] | None = None,
+) -> None:
     """Wait in the script until all have ended; meanwhile the browser keeps the old figures, greyed, or ``frame``."""
-    if ended(jobs, PATIENT_SECONDS if "shown" in st.session_state else QUICK_SECONDS):
+    if ended(jobs, PATIENT_SECONDS if "shown" in st.session_state and meanwhile is None else QUICK_SECONDS):
         return
     with slot.container():
         bar = st.progress(0.0)
         st.button("Cancel", key=f"cancel.{name}", on_click=cancel, args=(keys,))
         if frame is not None:
             chart(frame, f"coming.{name}")
-    told = None
+    told, drawn_at = None, 0.0
     while not ended(jobs, POLL_SECONDS):
         share, message = progress_of(jobs)
         if told != (told := (round(share, 1), message)):
             bar.progress(share, text=plain(message[:1].upper() + message[1:]))
+        if meanwhile is not None and time.monotonic() - drawn_at >= DRAW_SECONDS:
+            meanwhile()
+            drawn_at = time.monotonic()
     slot.empty()
 
 
@@ -157,12 +186,19 @@ def progress_of(jobs: Sequence[Job]) -> tuple[float, str]:
 
 def cancel(keys: list[Key]) -> None:
     """Stop the run and remember that it was stopped, or the next rerun would start it again."""
-    st.session_state["cancelled"] = keys
+    stopped().append(keys)
     WORKER.want(owner(), [])
 
 
-def try_again() -> None:
-    st.session_state.pop("cancelled", None)
+def stopped() -> list[list[Key]]:
+    """What this session has stopped, by the keys of what was computed together."""
+    found: list[list[Key]] = st.session_state.setdefault("cancelled", [])
+    return found
+
+
+def try_again(keys: list[Key] | None = None) -> None:
+    """Forget that it was stopped; without ``keys``, that anything was."""
+    st.session_state["cancelled"] = [one for one in stopped() if keys is not None and one != keys]
 
 
 def last_shown(slot: Any, why: str, needs_maps: bool) -> tuple[View, list[Run]]:

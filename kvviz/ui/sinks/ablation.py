@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvviz.figures import Drawing
 from kvviz.figures.bars import bars
 from kvviz.ui.shell import runs
 from kvviz.ui.shell.drawn import drawn
-from kvviz.ui.shell.jobs import Job
+from kvviz.ui.shell.jobs import Job, Result
 from kvviz.ui.shell.runs import Key, Run
 from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import plural
@@ -21,14 +20,6 @@ if TYPE_CHECKING:
 COMMON_BUDGET = 64  # where neither policy has one below the text's length
 
 
-@dataclass(frozen=True)
-class Kept:
-    """A result for the worker to keep: it must say how large it is."""
-
-    value: object
-    bytes: int
-
-
 def ablation_budget(view: View, tokens: int, sinks: int) -> int:
     """The budget of A, or of B, where it is below the text and leaves room beside the sinks; else a common one."""
     budgets = [setup.policy.size for setup in (view.experiment.setup, view.versus)]
@@ -36,12 +27,12 @@ def ablation_budget(view: View, tokens: int, sinks: int) -> int:
     return small[0] if small else min(COMMON_BUDGET, max(sinks + 1, tokens // 4))
 
 
-def ablation_job(view: View, run: Run, sinks: int) -> tuple[Key, Callable[[Job], Kept]]:
+def ablation_job(view: View, run: Run, sinks: int) -> tuple[Key, Callable[[Job], Result]]:
     """The ablation on this text: its key and how to compute it."""
     experiment, prompt = view.experiment, run.trace.prompt_tokens
     budget = ablation_budget(view, run.trace.tokens, sinks)
 
-    def compute(job: Job) -> Kept:
+    def compute(job: Job) -> Result:
         # imports torch and transformers, which takes seconds: the controls are there before
         from kvviz.analysis.sink_ablation import ablate_sinks
 
@@ -57,7 +48,7 @@ def ablation_job(view: View, run: Run, sinks: int) -> tuple[Key, Callable[[Job],
             progress=job.report,
             is_cancelled=job.is_unwanted,
         )
-        return Kept(outcomes, 1000)
+        return Result(outcomes, 1000)
 
     return ("sink-ablation", experiment.model, run.trace.token_ids.tobytes(), budget, sinks, prompt), compute
 

@@ -15,11 +15,10 @@ from kvviz.measures.sinks import growth, mean_known, sink_share
 from kvviz.ui.shell import runs
 from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.drawn import drawn
-from kvviz.ui.shell.jobs import Job
+from kvviz.ui.shell.jobs import Job, Result
 from kvviz.ui.shell.runs import Key, Run
 from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import plural, setup_words
-from kvviz.ui.sinks.ablation import Kept
 
 Floats = NDArray[np.floating]
 SENTENCES = 64
@@ -113,11 +112,11 @@ def norm_words(run: Run, layer: int, head: int, sinks: int) -> str:
     )
 
 
-def sentences_job(view: View) -> tuple[Key, Callable[[Job], Kept]]:
+def sentences_job(view: View) -> tuple[Key, Callable[[Job], Result]]:
     """The averaged maps: they depend on the model alone."""
     name = view.experiment.model
 
-    def compute(job: Job) -> Kept:
+    def compute(job: Job) -> Result:
         from kvviz.analysis.sentence_average import averaged_maps, sentences_of
 
         loaded = runs.loaded_model(name, job.tell)
@@ -127,7 +126,7 @@ def sentences_job(view: View) -> tuple[Key, Callable[[Job], Kept]]:
             job.report(f"{loaded.card.title} reads {len(found)} sentences", share)
 
         maps = averaged_maps(loaded.model, found, progress=progress, is_cancelled=job.is_unwanted)
-        return Kept((maps, len(found)), maps.nbytes)
+        return Result((maps, len(found)), maps.nbytes)
 
     return ("sentences", name), compute
 

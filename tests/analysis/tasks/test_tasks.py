@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from kvviz.analysis.tasks import TASKS, Task
+from kvviz.analysis.tasks import TASKS, VARIANTS, Task
 from kvviz.analysis.tasks.base import Prompt, placed
-from kvviz.analysis.tasks.scoring import Cell, Grid, check_task, grid, scored
+from kvviz.analysis.tasks.scoring import Cell, Grid, check_task, finds_enough, grid, scored
 from kvviz.choices.setup import Setup, parse_setup
 from kvviz.measures.interval import wilson
 from kvviz.run.replay import replay
@@ -29,7 +29,7 @@ def read(ids: list[int] | tuple[int, ...]) -> str:
 
 @pytest.mark.parametrize("tokens", [700, 901])
 @pytest.mark.parametrize("depth", [0, 33, 100])
-@pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: task.name)
+@pytest.mark.parametrize("task", [*TASKS.values(), *VARIANTS.values()], ids=lambda task: task.name)
 def test_a_prompt_has_the_length_asked_for_and_is_the_same_again(task: Task, depth: int, tokens: int) -> None:
     prompt = task.prompt(encode, FILLER, tokens, depth, seed=3)
     assert len(prompt.ids) == tokens and prompt == task.prompt(encode, FILLER, tokens, depth, seed=3)
@@ -38,9 +38,9 @@ def test_a_prompt_has_the_length_asked_for_and_is_the_same_again(task: Task, dep
     assert max(prompt.answers) < tokens and all(place < prompt.answers[0] for place in prompt.needle)
 
 
-@pytest.mark.parametrize("name", ["passkey", "multikey", "pairs", "questions"])
+@pytest.mark.parametrize("name", ["passkey", "multikey", "pairs", "pairs_asked_first", "questions"])
 def test_the_needle_holds_the_answer_and_nothing_else_does(name: str) -> None:
-    prompt = TASKS[name].prompt(encode, FILLER, 900, 50, seed=1)
+    prompt = {**TASKS, **VARIANTS}[name].prompt(encode, FILLER, 900, 50, seed=1)
     answers = re.findall(r"\d+", read([prompt.ids[i] for i in prompt.answers]))
     needle = read([prompt.ids[i] for i in prompt.needle])
     assert answers
@@ -148,3 +148,29 @@ def test_depths_that_share_a_text_share_its_replay(monkeypatch: pytest.MonkeyPat
     assert len(count) == 2 and [(cell.depth, cell.seed) for cell in found.cells] == [
         (depth, seed) for seed in (0, 1) for depth in (0, 50, 100)
     ]
+
+
+def test_the_list_asked_first_is_the_list_with_the_question_before_it() -> None:
+    plain, first = (
+        read(task.prompt(encode, FILLER, 700, 50, 1).ids) for task in (TASKS["pairs"], VARIANTS["pairs_asked_first"])
+    )
+    name = plain.rpartition("\n")[2].partition(":")[0]
+    assert plain.count(name) == 2  # in its line, and where it is asked for
+    asked = first.rpartition("\n")[2].partition(":")[0]
+    assert first.count(asked) == 4 and first.index(asked) < first.index("Phone numbers")
+
+
+@pytest.mark.parametrize(
+    ("hits", "share", "enough", "asked"),
+    [
+        ("1100", 0.5, True, 2),
+        ("0001", 0.5, False, 3),
+        ("0101", 0.5, True, 4),
+        ("1110", 1.0, False, 4),
+        ("0111", 1.0, False, 1),
+    ],
+)
+def test_no_more_is_asked_than_it_takes_to_know(hits: str, share: float, enough: bool, asked: int) -> None:
+    count: list[int] = []
+    cells = (count.append(1) or Cell(0, seed, hit == "1", 1.0, 1.0) for seed, hit in enumerate(hits))
+    assert finds_enough(cells, len(hits), share) is enough and len(count) == asked
