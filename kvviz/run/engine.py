@@ -8,10 +8,11 @@ come one at a time. After the block the slots really shrink. ``replay`` feeds la
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from kvviz.cache.quantiser import NEVER
@@ -23,7 +24,7 @@ from kvviz.eviction.opening import open_eviction
 from kvviz.eviction.schedule import LayerSchedule, RunContext
 from kvviz.models.heads import kv_heads_of
 from kvviz.models.rope import parts_by_length, turning_lengths
-from kvviz.models.row_products import linear_layers, rows_shared_out
+from kvviz.models.row_products import RowProducts
 from kvviz.run import attention
 from kvviz.run.attention import Rule
 from kvviz.run.block import Block, LayerContext, Recorder
@@ -70,8 +71,8 @@ class Pass:
         self.turns = turning_lengths(model)
 
     @cached_property
-    def linear_layers(self) -> list[nn.Linear]:
-        return linear_layers(self.model)
+    def row_products(self) -> RowProducts:
+        return RowProducts(self.model)
 
     @property
     def softmax(self) -> str:
@@ -91,8 +92,8 @@ class Pass:
         self.eviction.begin(start, rows)
         self.schedules, self.visibilities = [], {}
         self.queries, self.last = torch.arange(start, start + rows, device=self.device), start + rows - 1
-        layers = self.linear_layers if rows == 1 else []
-        with attention.routed(self.model, self), rows_shared_out(layers), torch.inference_mode():
+        products = self.row_products.quick() if rows == 1 else nullcontext()
+        with attention.routed(self.model, self), products, torch.inference_mode():
             output = self.model(
                 input_ids=ids,
                 position_ids=self.queries[None],
