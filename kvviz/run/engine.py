@@ -29,11 +29,13 @@ from kvviz.run import attention
 from kvviz.run.attention import Rule
 from kvviz.run.block import Block, LayerContext, Recorder
 from kvviz.run.refusals import (
+    beyond_trained,
     learned_positions,
     refuse_beyond_learned,
     refuse_other_heads,
     refuse_other_order,
     refuse_unseen_layers,
+    trained_positions,
 )
 from kvviz.run.rotation import ropes_of
 from kvviz.run.visibility import Visibility
@@ -68,6 +70,7 @@ class Pass:
         self.schedules: list[LayerSchedule] = []  # of the block at hand, a layer each
         self.visibilities: dict[LayerSchedule, Visibility] = {}
         self.learned_positions = learned_positions(model)
+        self.trained_positions = trained_positions(model) if setup.positions == "original" else None
         self.turns = turning_lengths(model)
 
     @cached_property
@@ -82,6 +85,8 @@ class Pass:
         """Logits (R, vocabulary) of a block of R tokens, or (1, vocabulary) of its last one."""
         ids = torch.as_tensor(token_ids, device=self.device).view(-1)
         refuse_beyond_learned(self.model, self.learned_positions, self.fed + len(ids))
+        if self.trained_positions is not None and self.fed + len(ids) > self.trained_positions:
+            raise ValueError(beyond_trained(self.model, self.setup, self.fed + len(ids), self.trained_positions))
         sizes = parts_by_length(self.turns, self.fed, len(ids))
         logits = [self.feed_part(part[None], last_only) for part in ids.split(sizes)]
         return logits[-1] if last_only or len(logits) == 1 else torch.cat(logits)
@@ -164,9 +169,6 @@ class Pass:
     def notes(self) -> list[str]:
         """Sentences about this run that a reader of its numbers must know."""
         notes = self.setup.storage.notes(self.stored_so_far())
-        trained = getattr(self.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
-        if trained is not None and self.fed > trained:
-            notes.append(f"The text has {self.fed} tokens; the model was trained on positions up to {trained} only.")
         if any(self.fed > length for length, _ in self.turns):
             notes.append(
                 "This model's rotary frequencies change with the length of the text. Each token meets those of its own "
