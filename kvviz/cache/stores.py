@@ -38,6 +38,9 @@ class Store(Protocol):
         """Of them, bytes that lie away from the model's device."""
 
 
+NEAR = 16  # a slot that leaves before this place takes fewer copies than gathering the others
+
+
 def gather_slots(states: Tensor, slots: Tensor) -> Tensor:
     """(1, H, K, D) and (H, n) → (1, H, n, D) as tensors of their own, so that the dropped slots are freed."""
     if slots.stride(0) == 0:  # one set for all heads, expanded
@@ -45,31 +48,96 @@ def gather_slots(states: Tensor, slots: Tensor) -> Tensor:
     return states.gather(2, slots[None, :, :, None].expand(1, -1, -1, states.shape[-1]))
 
 
+def lost_slot(slots: Tensor, held: int) -> int | None:
+    """Where ``slots`` (H, n) leave out a single one of ``held``, the same in all heads, and it lies near the front: it.
+
+    On a GPU the answer would have to be waited for, and copying all slots costs little.
+    """
+    one_set, kept = slots.stride(0) == 0, slots[0]
+    if not one_set or slots.device.type != "cpu" or len(kept) != held - 1 or held <= NEAR:
+        return None
+    return next((place for place, slot in enumerate(kept[:NEAR].tolist()) if slot != place), None)
+
+
+class Side:
+    """Keys or values of one layer, (1, H, n, D), and room for more behind: a step writes its entry and copies none."""
+
+    SPARE = 64  # entries
+
+    def __init__(self, states: Tensor) -> None:
+        self.room, self.first, self.count = states, 0, states.shape[2]
+
+    @property
+    def states(self) -> Tensor:
+        """A view; the next step may write over it."""
+        return self.room[:, :, self.first : self.first + self.count]
+
+    def add(self, states: Tensor) -> None:
+        rows = states.shape[2]
+        if self.first + self.count + rows > self.room.shape[2]:
+            self.move(rows)
+        self.count += rows
+        self.room[:, :, self.first + self.count - rows : self.first + self.count] = states
+
+    def move(self, rows: int) -> None:
+        """Make room for ``rows`` more entries; blocks of many rows leave none to spare, so that memory stays flat."""
+        spare = self.SPARE if rows == 1 else 0
+        shape = *self.room.shape[:2], self.count + rows + spare, self.room.shape[3]
+        room = self.room.new_empty(shape)
+        room[:, :, : self.count] = self.states
+        self.room, self.first = room, 0
+
+    def drop_one(self, slot: int) -> None:
+        """Let go of the same slot of every head: those before it move up, which are none in a window."""
+        before = slice(self.first, self.first + slot)
+        if slot:
+            self.room[:, :, self.first + 1 : self.first + slot + 1] = self.room[:, :, before].clone()
+        self.first += 1
+        self.count -= 1
+
+
 class NativeStore:
     """Keys and values in the model's own number format."""
 
     def __init__(self) -> None:
-        self.entries: tuple[Tensor, Tensor] | None = None
+        self.sides: tuple[Side, Side] | None = None
+
+    @property
+    def entries(self) -> tuple[Tensor, Tensor] | None:
+        """Keys and values, (1, H, n, D)."""
+        return None if self.sides is None else (self.sides[0].states, self.sides[1].states)
+
+    @entries.setter
+    def entries(self, entries: tuple[Tensor, Tensor]) -> None:
+        self.sides = Side(entries[0]), Side(entries[1])
 
     def add(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        if self.entries is not None:
-            keys, values = torch.cat([self.entries[0], keys], -2), torch.cat([self.entries[1], values], -2)
-        self.entries = keys, values
-        return keys, values
+        if self.sides is None:
+            self.entries = keys, values
+            return keys, values
+        for side, states in zip(self.sides, (keys, values), strict=True):
+            side.add(states)
+        return self.sides[0].states, self.sides[1].states
 
     def retain(self, slots: Tensor) -> None:
-        assert self.entries is not None
-        self.entries = gather_slots(self.entries[0], slots), gather_slots(self.entries[1], slots)
+        assert self.sides is not None and self.entries is not None
+        lost = lost_slot(slots, self.held)
+        if lost is None:
+            self.entries = gather_slots(self.entries[0], slots), gather_slots(self.entries[1], slots)
+        else:
+            for side in self.sides:
+                side.drop_one(lost)
 
     def settle(self, quantisation: BlockQuantisation | None) -> None:
         pass
 
     @property
     def held(self) -> int:
-        return 0 if self.entries is None else self.entries[0].shape[-2]
+        return 0 if self.sides is None else self.sides[0].count
 
     @property
     def nbytes(self) -> int:
+        """Of the entries held; the room to spare is not counted."""
         return 0 if self.entries is None else sum(part.nbytes for part in self.entries)
 
     @property

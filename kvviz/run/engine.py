@@ -8,10 +8,11 @@ come one at a time. After the block the slots really shrink. ``replay`` feeds la
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from kvviz.cache.quantiser import NEVER
@@ -23,16 +24,18 @@ from kvviz.eviction.opening import open_eviction
 from kvviz.eviction.schedule import LayerSchedule, RunContext
 from kvviz.models.heads import kv_heads_of
 from kvviz.models.rope import parts_by_length, turning_lengths
-from kvviz.models.row_products import linear_layers, rows_shared_out
+from kvviz.models.row_products import RowProducts
 from kvviz.run import attention
 from kvviz.run.attention import Rule
 from kvviz.run.block import Block, LayerContext, Recorder
 from kvviz.run.refusals import (
+    beyond_trained,
     learned_positions,
     refuse_beyond_learned,
     refuse_other_heads,
     refuse_other_order,
     refuse_unseen_layers,
+    trained_positions,
 )
 from kvviz.run.rotation import ropes_of
 from kvviz.run.visibility import Visibility
@@ -67,11 +70,12 @@ class Pass:
         self.schedules: list[LayerSchedule] = []  # of the block at hand, a layer each
         self.visibilities: dict[LayerSchedule, Visibility] = {}
         self.learned_positions = learned_positions(model)
+        self.trained_positions = trained_positions(model) if setup.positions == "original" else None
         self.turns = turning_lengths(model)
 
     @cached_property
-    def linear_layers(self) -> list[nn.Linear]:
-        return linear_layers(self.model)
+    def row_products(self) -> RowProducts:
+        return RowProducts(self.model)
 
     @property
     def softmax(self) -> str:
@@ -81,6 +85,8 @@ class Pass:
         """Logits (R, vocabulary) of a block of R tokens, or (1, vocabulary) of its last one."""
         ids = torch.as_tensor(token_ids, device=self.device).view(-1)
         refuse_beyond_learned(self.model, self.learned_positions, self.fed + len(ids))
+        if self.trained_positions is not None and self.fed + len(ids) > self.trained_positions:
+            raise ValueError(beyond_trained(self.model, self.setup, self.fed + len(ids), self.trained_positions))
         sizes = parts_by_length(self.turns, self.fed, len(ids))
         logits = [self.feed_part(part[None], last_only) for part in ids.split(sizes)]
         return logits[-1] if last_only or len(logits) == 1 else torch.cat(logits)
@@ -91,8 +97,8 @@ class Pass:
         self.eviction.begin(start, rows)
         self.schedules, self.visibilities = [], {}
         self.queries, self.last = torch.arange(start, start + rows, device=self.device), start + rows - 1
-        layers = self.linear_layers if rows == 1 else []
-        with attention.routed(self.model, self), rows_shared_out(layers), torch.inference_mode():
+        products = self.row_products.quick() if rows == 1 else nullcontext()
+        with attention.routed(self.model, self), products, torch.inference_mode():
             output = self.model(
                 input_ids=ids,
                 position_ids=self.queries[None],
@@ -163,9 +169,6 @@ class Pass:
     def notes(self) -> list[str]:
         """Sentences about this run that a reader of its numbers must know."""
         notes = self.setup.storage.notes(self.stored_so_far())
-        trained = getattr(self.model.config.get_text_config(decoder=True), "max_position_embeddings", None)
-        if trained is not None and self.fed > trained:
-            notes.append(f"The text has {self.fed} tokens; the model was trained on positions up to {trained} only.")
         if any(self.fed > length for length, _ in self.turns):
             notes.append(
                 "This model's rotary frequencies change with the length of the text. Each token meets those of its own "

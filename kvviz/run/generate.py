@@ -14,7 +14,7 @@ from kvviz.measures.sinks import SINKS
 from kvviz.run.engine import Pass
 from kvviz.run.progress import Cancelled
 from kvviz.run.recompute import RecomputePass
-from kvviz.run.refusals import learned_positions
+from kvviz.run.refusals import learned_positions, refuse_beyond_trained
 from kvviz.run.replay import BLOCK, checked_ids, clock, open_pass, recorder_for, token_losses, traced
 from kvviz.run.trace import Trace
 
@@ -45,6 +45,7 @@ def generate(
     check_sampling(max_new_tokens, temperature, top_p, seed)
     if not setup.policy.recomputes:
         check_learned(model, len(ids), max_new_tokens)
+    refuse_beyond_trained(model, setup, len(ids) + max_new_tokens - 1, len(ids))  # the last one is chosen and not read
     recorder = recorder_for(model, len(ids) + max_new_tokens, sinks, maps) if measure or maps else None
     run = open_pass(model, setup, len(ids), recorder)
     generator = torch.Generator(device="cpu").manual_seed(seed)

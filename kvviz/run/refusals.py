@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from transformers import PreTrainedModel
 
+from kvviz.cache.slots import native_windows
 from kvviz.choices.setup import Setup
+from kvviz.models.rope import turning_lengths
+from kvviz.policies import Moment, Policy
 from kvviz.text.counting import plural
 
 
@@ -21,6 +24,63 @@ def refuse_beyond_learned(model: PreTrainedModel, learned: int | None, tokens: i
             f"{tokens} tokens are more than the {learned} positions this {model.config.model_type} model learned; use "
             "a shorter text."
         )
+
+
+def trained_positions(model: PreTrainedModel) -> int | None:
+    """How many positions a rotary model was trained on, those that a scaling adds among them; None where none is named.
+
+    Frequencies that adapt to every length (dynamic) have no such end; a table of learned positions is looked at apart.
+    """
+    if learned_positions(model) is not None or any(grows for _, grows in turning_lengths(model)):
+        return None
+    return getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None)
+
+
+def refuse_beyond_trained(model: PreTrainedModel, setup: Setup, tokens: int, prompt_tokens: int) -> None:
+    """Before a run over so many tokens: a query further from its keys than in training answers noise, not a loss."""
+    trained = trained_positions(model)
+    if trained is None or tokens <= trained:
+        return
+    used = positions_used(model, setup, tokens, prompt_tokens)
+    if used > trained:
+        raise ValueError(beyond_trained(model, setup, used, trained))
+
+
+def beyond_trained(model: PreTrainedModel, setup: Setup, used: int, trained: int) -> str:
+    """The sentence that refuses, with the cure that fits what was asked for."""
+    is_slot = setup.positions == "slot" and not setup.policy.recomputes
+    cure = (
+        f"a policy that never holds more than {trained} tokens"
+        if is_slot or setup.policy.recomputes
+        else "positions=slot with a policy that has a budget, such as streaming"
+    )
+    return (
+        f"{setup} needs {used} positions and this {model.config.model_type} model was trained on {trained}; choose "
+        f"{cure}, or at most {trained} tokens in all."
+    )
+
+
+def positions_used(model: PreTrainedModel, setup: Setup, tokens: int, prompt_tokens: int) -> int:
+    """How many positions any query and its keys span: the whole text, or what a layer holds where slots number them."""
+    policy = setup.policy
+    if policy.recomputes:  # every window is read from position 0 on
+        return min(tokens, policy.size or tokens)
+    if setup.positions != "slot":
+        return tokens
+    windows = native_windows(model.config)
+    layers = [0] if policy.limits_alike() else range(len(windows))
+    held = max(most_seen(policy, layer, len(windows), tokens, prompt_tokens) for layer in layers)
+    return held if None in windows else min(held, max(window for window in windows if window))
+
+
+def most_seen(policy: Policy, layer: int, layers: int, tokens: int, prompt_tokens: int) -> int:
+    """The most entries that one query of a layer sees, by the policy's own limits."""
+    held = most = 0
+    for newest in range(tokens):
+        limit = policy.limit(Moment(newest, layer, layers, prompt_tokens))
+        left = held + 1 if limit is None else min(held + 1, limit)
+        most, held = max(most, held + 1 if policy.timing.delay else left), left
+    return most
 
 
 def refuse_unseen_layers(model: PreTrainedModel, seen: int, layers: int) -> None:

@@ -19,6 +19,7 @@ from kvviz.run.engine import Pass
 from kvviz.run.progress import Progress, Watch
 from kvviz.run.recompute import RecomputePass
 from kvviz.run.recorder import AttentionRecorder
+from kvviz.run.refusals import refuse_beyond_trained
 from kvviz.run.trace import Trace
 from kvviz.text.counting import plural
 
@@ -50,6 +51,7 @@ def replay(
     prompt_tokens = checked_prompt(prompt_tokens, len(ids))
     if block < 1:
         raise ValueError(f"block={block} must be at least 1.")
+    refuse_beyond_trained(model, setup, len(ids), prompt_tokens)
     recorder = recorder_for(model, len(ids), sinks, maps) if measure or maps else None
     run = open_pass(model, setup, prompt_tokens, recorder, len(ids))
     if setup.policy.recomputes:

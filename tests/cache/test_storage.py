@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from kvviz.cache.opening import open_store
-from kvviz.cache.stores import NativeStore, OffloadStore
+from kvviz.cache.stores import NativeStore, OffloadStore, Side
 from kvviz.choices.setup import Setup, parse_setup
 from kvviz.choices.storage import Int2, Int4, Int8, Native, Offload, Storage, parse_storage
 from kvviz.policies import POLICIES
@@ -170,6 +170,26 @@ def test_recomputation_stores_nothing() -> None:
 def test_a_residual_of_broken_blocks_is_refused() -> None:
     with pytest.raises(ValueError, match=r"residual=30 must be a multiple of group=32.*choose 32"):
         parse_storage("int4:group=32,residual=30")
+
+
+@pytest.mark.parametrize("dropped", [None, 0, 4, 20], ids=["nothing", "the first", "after four sinks", "far back"])
+@pytest.mark.parametrize("heads", [1, 2])
+def test_room_to_spare_changes_no_entry(dropped: int | None, heads: int) -> None:
+    """A step writes into spare room; a slot that leaves near the front moves those before it; beyond 64 steps too."""
+    store, generator = NativeStore(), torch.Generator().manual_seed(0)
+    kept = [torch.randn(1, heads, 24, 8, generator=generator) for _ in range(2)]
+    store.add(*kept)
+    for _ in range(150):
+        new = [torch.randn(1, heads, 1, 8, generator=generator) for _ in range(2)]
+        kept = [torch.cat(pair, 2) for pair in zip(kept, new, strict=True)]
+        assert all(map(torch.equal, store.add(*new), kept))
+        if dropped is not None:
+            slots = torch.tensor([slot for slot in range(kept[0].shape[2]) if slot != dropped])
+            kept = [states[:, :, slots] for states in kept]
+            store.retain(slots.expand(heads, -1))
+        assert store.entries is not None and all(map(torch.equal, store.entries, kept))
+        assert store.held == kept[0].shape[2] and store.nbytes == sum(states.nbytes for states in kept)
+        assert store.sides is not None and store.sides[0].room.shape[2] <= store.held + Side.SPARE + 1
 
 
 def test_offloading_moves_older_entries_and_changes_no_number() -> None:
