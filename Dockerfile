@@ -12,7 +12,7 @@ COPY . .
 USER kvviz
 ENV KVVIZ_CACHE=/home/kvviz/models
 # the model and the first figures become part of the image, so a container starts without a network
-RUN python -m kvviz.ui.shell.set_up
+RUN python -m kvviz.ui.set_up
 
 EXPOSE 8501
 HEALTHCHECK --start-period=30s CMD \

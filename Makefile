@@ -22,7 +22,7 @@ help:
 	@echo "make clean         remove the environment and caches (not the model)"
 
 run: $(RUN_READY)
-	@$(PY) -m kvviz.ui.shell.set_up
+	@$(PY) -m kvviz.ui.set_up
 	$(PY) -m kvviz.ui.shell.serve --server.port "$(PORT)"
 
 test: $(DEV_READY)

@@ -40,6 +40,8 @@ from kvviz.ui.shell import state
 from kvviz.ui.shell.settings import PASTE
 from kvviz.ui.shell.state import View, view_from_query
 from kvviz.ui.sinks.settings import SinksSettings
+from kvviz.ui.speed.settings import PARTS as SPEED_PARTS
+from kvviz.ui.speed.settings import SpeedSettings
 
 budgets = some.integers(1, 2**20)
 policies = some.one_of(
@@ -76,6 +78,14 @@ own = some.tuples(
         task=some.sampled_from([*TASK_WORDS]),
         lengths=some.sampled_from(LENGTHS),
         seeds=some.integers(1, 4),
+    ),
+    some.builds(
+        SpeedSettings,
+        part=some.sampled_from([*SPEED_PARTS]),
+        tokens=some.integers(64, 2048),
+        prompt=some.integers(64, 2048),
+        new=some.integers(2, 256),
+        repeats=some.integers(1, 9),
     ),
 )
 views = some.builds(

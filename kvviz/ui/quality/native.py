@@ -20,6 +20,7 @@ from kvviz.ui.shell import runs, waiting
 from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.jobs import Job
+from kvviz.ui.shell.page import Page
 from kvviz.ui.shell.runs import Key
 
 WINDOW, EVERY = 512, 6  # of Gemma 3 270M: windows of 512 in five of six layers
@@ -55,7 +56,7 @@ PLAN: tuple[tuple[str, str, Setup], ...] = (
 )
 
 
-def draw() -> None:
+def draw(page: Page) -> None:
     """What a window costs a model that was trained without one, and one that was trained with it."""
     if not is_there(MODELS[HYBRID_MODEL]):
         st.info(f"This part compares two models. {MODELS[HYBRID_MODEL].fetching}")

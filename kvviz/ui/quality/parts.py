@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvviz.ui.quality import forgotten, limits, needles, sweep, tradeoff, ways
+from kvviz.ui.quality import forgotten, limits, native, needles, sweep, tradeoff, ways
 from kvviz.ui.shell.page import Page
 
 DRAWN = {
@@ -12,6 +12,7 @@ DRAWN = {
     "limits": limits.draw,
     "needles": needles.draw,
     "ways": ways.draw,
+    "native": native.draw,
 }
 
 

@@ -18,6 +18,7 @@ PARTS = {
     "limits": "Where it fails",
     "needles": "Needles",
     "ways": "Four ways",
+    "native": "Built for windows?",
 }
 # the tasks by name, with the words of the menu; the tasks themselves import what takes seconds
 TASK_WORDS = {

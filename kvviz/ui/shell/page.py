@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,9 @@ from kvviz.ui.shell import runs, waiting
 from kvviz.ui.shell.address import take_url, write_url
 from kvviz.ui.shell.examples import draw_examples
 from kvviz.ui.shell.imports import settings_sent, uncollected
-from kvviz.ui.shell.jobs import SETUP
+from kvviz.ui.shell.jobs import SETUP, Job
 from kvviz.ui.shell.model_card import model_card
-from kvviz.ui.shell.runs import Run
+from kvviz.ui.shell.runs import Run, Wanted
 from kvviz.ui.shell.settings import registered
 from kvviz.ui.shell.sidebar import Sidebar
 from kvviz.ui.shell.state import View
@@ -128,11 +129,16 @@ def link_to(view: View) -> str:
     return f"{(st.context.url or '').partition('?')[0]}?{urlencode(view.words())}"
 
 
-def warm() -> None:
-    """Compute what the first visitor sees, or take it from the disk; and load the model for what is asked next."""
-    page = Page(View(), None)
-    keys = [runs.key_for(experiment, page.view.layer, needs_maps=True) for experiment in page.sides]
-    jobs = runs.jobs_for(SETUP, page.sides, keys)
+def first_runs(view: View) -> list[Wanted]:
+    """The runs that a page asks for when it opens on this view, with their keys."""
+    page = Page(view, None)
+    keys = [runs.key_for(experiment, view.layer, needs_maps=True) for experiment in page.sides]
+    return runs.wanted(page.sides, keys)
+
+
+def compute(wanted: Sequence[Wanted]) -> list[Job]:
+    """Have the worker compute these, or take them from the disk; returns when all are there, raises what went wrong."""
+    jobs = runs.WORKER.want(SETUP, wanted)
     while not all(job.done.is_set() for job in jobs):
         for job in jobs:
             job.seen()
@@ -140,7 +146,14 @@ def warm() -> None:
     for job in jobs:
         if job.error is not None:
             raise job.error
+    return jobs
+
+
+def warm() -> None:
+    """Compute what the first visitor sees, or take it from the disk; and load the model for what is asked next."""
+    view = View()
+    jobs = compute(first_runs(view))
     if any(job.stamp for job in jobs):
         time.sleep(QUIET_SECONDS)
         with uncollected():
-            runs.loaded_model(page.view.experiment.model)
+            runs.loaded_model(view.experiment.model)

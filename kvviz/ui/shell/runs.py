@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 BROKEN_OFF = (Stopped, Cancelled)
 Key = tuple[Any, ...]
+Wanted = tuple[Key, Callable[[Job], Any]]
 _models: dict[str, Loaded] = {}
 _refused: dict[str, str] = {}  # models that may not be shown, with the reason
 _models_lock = threading.Lock()
@@ -212,13 +213,17 @@ def key_for(experiment: Experiment, layer: int, needs_maps: bool) -> Key:
     return key if key in kept else next((other for other in kept if other[:-1] == key[:-1]), key)
 
 
-def jobs_for(owner: str, experiments: list[Experiment], keys: list[Key]) -> list[Job]:
-    """One job for each experiment; those computed before are done at once."""
-    wanted = [
-        (key, lambda job, e=experiment, layer=key[-1]: logged_run(e, layer, job))
+def wanted(experiments: list[Experiment], keys: list[Key]) -> list[Wanted]:
+    """The key of each experiment's run, and how to compute it."""
+    return [
+        (key, lambda job, e=experiment, layer=key[-1]: logged_run(e, layer, job))  # type: ignore[misc]
         for experiment, key in zip(experiments, keys, strict=True)
     ]
-    return WORKER.want(owner, wanted)
+
+
+def jobs_for(owner: str, experiments: list[Experiment], keys: list[Key]) -> list[Job]:
+    """One job for each experiment; those computed before are done at once."""
+    return WORKER.want(owner, wanted(experiments, keys))
 
 
 def sentence(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""``python -m kvviz.ui.shell.set_up``: before the first start, prepare the model and compute what a first visitor sees.
+"""``python -m kvviz.ui.set_up``: before the first start, prepare the model and compute what a first visitor sees.
 
 Later starts find both, and cost the fraction of a second it takes to check the model's files.
 """
@@ -27,10 +27,16 @@ def compute_first_figures() -> None:
     """What fails here is tried again, and said, when a page asks for it."""
     os.environ.setdefault(KEEP_RESULTS, "1")
     try:
-        print("computing the first figures, once", file=sys.stderr)
-        from kvviz.ui.shell.page import warm as compute
+        print("computing the first figures, once (about half a minute)", file=sys.stderr)
+        from kvviz.ui.pages import PAGES  # registers the settings that a view has
+        from kvviz.ui.quality.stream import stream_job
+        from kvviz.ui.shell.page import compute, first_runs
+        from kvviz.ui.shell.state import View
 
-        compute()
+        assert PAGES
+        view = View()
+        compute(first_runs(view))
+        compute([stream_job(view, setup) for setup in (view.experiment.setup, view.versus)])
     except Exception as error:
         print(f"kvviz: {error}", file=sys.stderr)
 
