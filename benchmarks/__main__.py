@@ -9,14 +9,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from benchmarks import against_kvpress, equality, results, second_start, speed
-from benchmarks.results import Figure
+from benchmarks import against_kvpress, equality, methods, results, second_start, speed
+from benchmarks.results import Figure, Row
 
-PARTS: dict[str, Callable[[], Iterator[Figure]]] = {
+PARTS: dict[str, Callable[[], Iterator[Figure | Row]]] = {
     "equality": equality.figures,
     "speed": speed.figures,
     "kvpress": against_kvpress.figures,
     "second start": second_start.figures,
+    results.METHODS: methods.rows,
 }
 
 
@@ -35,7 +36,7 @@ def main(names: Sequence[str]) -> int:
 def measure(name: str) -> None:
     """Measure one part and write its file; one that fails leaves the reason there, and no number."""
     print(name, flush=True)
-    found = []
+    found: list[Figure | Row] = []
     try:
         for figure in PARTS[name]():
             print(f"  {figure}", flush=True)

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.methods``: the README's table of methods, one measured row each.
+"""The README's table of methods, one measured row each; ``python -m benchmarks methods`` makes it.
 
 The language reference, T = 1536, the prompt ends after 1024 tokens and the 512 tokens after it are scored. snapkv and
 pyramidkv keep 256 entries of the prompt and add what follows, so they end with 768; the rows with a budget of 768 are
@@ -7,12 +7,13 @@ what the same bytes buy other policies.
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
 
 import numpy as np
 
 from benchmarks import stock
 from benchmarks.material import loaded, text_ids
+from benchmarks.results import Row
 from benchmarks.timing import seconds_of
 from kvviz.choices.setup import parse_setup
 from kvviz.run.replay import replay
@@ -50,26 +51,15 @@ SPECS = (
 )
 
 
-def main() -> int:
+def rows() -> Iterator[Row]:
+    """One run a method; times by one plain forward of the stock model, the best of three."""
     model, ids = loaded().model, text_ids(TOKENS)
     stock.forward(model, ids)
     plain = min(seconds_of(lambda: stock.forward(model, ids)) for _ in range(3))
-    print("| setup | loss after the prompt (nats) | perplexity | cache at the end | replay, by a plain forward |")
-    print("|---|---|---|---|---|")
     for words, remark in SPECS:
         setup = parse_setup(words)
         trace = replay(model, ids, setup, prompt_tokens=PROMPT)
         scored = trace.nll[PROMPT - 1 :]
-        loss = float(np.nanmean(scored))
         computed = int(np.isfinite(scored).sum())
         note = remark or (f"{computed} of {len(scored)} tokens computed" if computed < len(scored) else "")
-        print(
-            f"| `{setup}`{' (' + note + ')' if note else ''} | {loss:.3f} | {np.exp(loss):.1f} "
-            f"| {trace.cache_bytes / 2**20:.2f} MiB | {trace.seconds / plain:.1f}× |",
-            flush=True,
-        )
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        yield Row(str(setup), note, float(np.nanmean(scored)), trace.cache_bytes, trace.seconds / plain)

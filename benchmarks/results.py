@@ -13,6 +13,7 @@ import re
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ ROOT = Path(__file__).parents[1]
 FOLDER = Path(__file__).parent / "results"
 README = ROOT / "README.md"
 MARKS = ("<!-- benchmarks: made by `make bench`, do not edit -->", "<!-- end of benchmarks -->")
+METHOD_MARKS = ("<!-- methods: made by `make bench`, do not edit -->", "<!-- end of methods -->")
+METHOD_HEAD = "| setup | loss after the prompt (nats) | perplexity | cache at the end | replay, by a plain forward |\n"
+METHODS = "methods"
 LIBRARIES = ("torch", "transformers", "numpy")
 
 
@@ -53,6 +57,22 @@ class Figure:
         return self.value <= limit if sign in "≤<" else self.value >= limit
 
 
+@dataclass(frozen=True)
+class Row:
+    """One method of README's table of methods."""
+
+    setup: str
+    remark: str
+    loss: float  # nats a token after the prompt
+    cache_bytes: int
+    by_forward: float  # time of the replay by one plain forward
+
+    def __str__(self) -> str:
+        remark = f" ({self.remark})" if self.remark else ""
+        held = f"{self.cache_bytes / 2**20:.2f} MiB"
+        return f"| `{self.setup}`{remark} | {self.loss:.3f} | {exp(self.loss):.1f} | {held} | {self.by_forward:.1f}× |"
+
+
 def shown(value: float) -> str:
     return f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:.3g}"
 
@@ -63,10 +83,11 @@ def ratio_figure(name: str, above: Sequence[float], below: Sequence[float], want
     return Figure(name, statistics.median(ratios), "×", wanted, min(ratios), max(ratios))
 
 
-def write(part: str, figures: Iterable[Figure], cannot: str = "") -> None:
+def write(part: str, found: Iterable[Figure | Row], cannot: str = "") -> None:
     """Write one part's file, with the machine and the versions it was measured on."""
     FOLDER.mkdir(exist_ok=True)
-    content = {"part": part, "cannot_run": cannot, **surroundings(), "figures": [asdict(figure) for figure in figures]}
+    kind = "rows" if part == METHODS else "figures"
+    content = {"part": part, "cannot_run": cannot, **surroundings(), kind: [asdict(one) for one in found]}
     (FOLDER / f"{part}.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
@@ -95,8 +116,18 @@ def read_all() -> list[dict[str, Any]]:
     return [json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))]
 
 
+def methods_table(parts: Sequence[dict[str, Any]]) -> str:
+    """README's table of methods, and where it was measured; the reason where it could not be."""
+    part = next((part for part in parts if part["part"] == METHODS), None)
+    if part is None or part["cannot_run"]:
+        return f"Not measured: {part['cannot_run'] if part else 'it was not run'}."
+    lines = [str(Row(**row)) for row in part["rows"]]
+    return METHOD_HEAD + "\n".join(["|---|---|---|---|---|", *lines, "", f"Measured on {place_words(part)}."])
+
+
 def table(parts: Sequence[dict[str, Any]]) -> str:
     """README's table, one row a figure, and the surroundings of each part below."""
+    parts = [part for part in parts if part["part"] != METHODS]
     lines = ["| part | measured | value | wanted |", "|---|---|--:|--:|"]
     for part in parts:
         if part["cannot_run"]:
@@ -118,10 +149,17 @@ def place_words(part: dict[str, Any]) -> str:
 
 
 def rewrite_readme() -> None:
-    """Put the table between its marks."""
-    text = README.read_text("utf-8")
-    before, _, rest = text.partition(MARKS[0])
-    _, _, after = rest.partition(MARKS[1])
+    """Put both tables between their marks."""
+    text, parts = README.read_text("utf-8"), read_all()
+    for marks, lines in ((METHOD_MARKS, methods_table(parts)), (MARKS, table(parts))):
+        text = between(text, marks, lines)
+    README.write_text(text, "utf-8")
+
+
+def between(text: str, marks: tuple[str, str], lines: str) -> str:
+    """The text with what stands between its marks replaced; ValueError if it has no such marks."""
+    before, _, rest = text.partition(marks[0])
+    _, _, after = rest.partition(marks[1])
     if not rest or not after:
-        raise ValueError(f"README.md has no place for the table: it needs the lines {MARKS[0]} and {MARKS[1]}.")
-    README.write_text(f"{before}{MARKS[0]}\n{table(read_all())}\n{MARKS[1]}{after}", "utf-8")
+        raise ValueError(f"README.md has no place for the table: it needs the lines {marks[0]} and {marks[1]}.")
+    return f"{before}{marks[0]}\n{lines}\n{marks[1]}{after}"

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import __main__ as bench
 from benchmarks import results
-from benchmarks.results import Figure, ratio_figure, table
+from benchmarks.results import Figure, Row, methods_table, ratio_figure, table
 
 
 @pytest.fixture
@@ -47,7 +47,15 @@ def test_the_table_has_value_range_and_what_was_missed(folder: Path) -> None:
 
 
 def test_the_readme_shows_the_committed_results() -> None:
-    assert table(results.read_all()) in results.README.read_text("utf-8")
+    text, parts = results.README.read_text("utf-8"), results.read_all()
+    assert table(parts) in text and methods_table(parts) in text
+
+
+def test_a_method_that_was_not_measured_has_no_row(folder: Path) -> None:
+    results.write("methods", [Row("full", "a remark", 2.0, 3 * 2**20, 1.25)])
+    assert "| `full` (a remark) | 2.000 | 7.4 | 3.00 MiB | 1.2× |\n\nMeasured on " in methods_table(results.read_all())
+    results.write("methods", [], cannot="no memory")
+    assert methods_table(results.read_all()) == "Not measured: no memory."
 
 
 def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
