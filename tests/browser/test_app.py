@@ -190,6 +190,27 @@ def test_a_run_can_be_cancelled_and_started_again(server: str, open_page: Open) 
     assert "71 tokens" in picture(page)[0] and page.get_by_text("This run was stopped.").count() == 0
 
 
+def test_a_stream_grows_and_what_is_read_stays_when_it_is_cancelled(server: str, open_page: Open) -> None:
+    page = open_page(f"{server}/Quality?text=story&tokens=25&stream_tokens=32&policy=window:budget=8")
+    assert "In the second half of 32 tokens A (Sliding window, budget 8) loses" in picture(page)[0]
+    page.get_by_label("Tokens of the stream", exact=True).fill("2048")
+    page.get_by_label("Tokens of the stream", exact=True).press("Enter")
+    expect(page.locator("h2").first).to_contain_text("of 2,048 tokens")
+    page.get_by_role("button", name="Cancel").click()
+    settle(page)
+    expect(page.get_by_text(re.compile("Not read to the end: .* up to token [0-9,]+ of 2,048"))).to_be_visible()
+    assert " of 2,048 tokens" in picture(page)[0]
+    # another control: what was stopped must not start again
+    page.get_by_test_id("stCheckbox").get_by_text("Show every token").click()
+    settle(page)
+    expect(page.get_by_text("Not read to the end")).to_be_visible()
+    set_number(page, "Tokens of the stream", "32")
+    page.get_by_role("combobox", name="Setups beside A and B").fill("h2o:budget=8")
+    page.get_by_role("combobox", name="Setups beside A and B").press("Enter")
+    settle(page)
+    assert "; C (H2O, budget 8" in picture(page)[0] and "h2o%3Abudget%3D8" in page.url
+
+
 def test_the_memory_page_counts_at_once_and_runs_the_model_on_request(server: str, open_page: Open) -> None:
     page = open_page(f"{server}/Memory?policy=streaming:budget=8,sinks=2&tokens=16&mem_part=model")
     expect(page.get_by_text("Llama-3.1-8B at 131,072 tokens: 16.00 GiB (17.18 GB)").first).to_be_visible()

@@ -14,8 +14,22 @@ from kvviz.choices.experiment import Experiment
 from kvviz.choices.setup import Setup, parse_setup
 from kvviz.figures.sweep import Kept
 from kvviz.run.replay import replay
-from kvviz.ui.quality import forgotten, limits, needles, settings, setups, stream, sweep, ways
+from kvviz.ui.quality import (
+    forgotten,
+    limits,
+    needle_run,
+    needle_words,
+    needles,
+    settings,
+    setups,
+    stream_run,
+    stream_words,
+    sweep,
+    ways,
+)
 from kvviz.ui.quality.settings import QualitySettings
+from kvviz.ui.shell.disk_results import Stamp, packed, unpacked
+from kvviz.ui.shell.jobs import Result
 from kvviz.ui.shell.runs import Run
 from kvviz.ui.shell.state import View
 from tests.tiny import some_ids, tiny
@@ -39,11 +53,11 @@ def view_with(**own: object) -> View:
     return replace(View(), own=(QualitySettings(**own),))  # type: ignore[arg-type]
 
 
-def read(run: Run, letter: str, end: int | None = None) -> stream.Read:
+def read(run: Run, letter: str, end: int | None = None) -> stream_run.Read:
     """What the stream holds of a run, or of its beginning."""
     trace = run.trace
     held = trace.cache_bytes if end is None else None
-    found = stream.Stream(trace.nll[:end], TOKENS, PROMPT, tuple(run.labels), held)
+    found = stream_run.Stream(trace.nll[:end], TOKENS, PROMPT, tuple(run.labels), held)
     return setups.Named(letter, trace.setup), found  # type: ignore[arg-type]
 
 
@@ -51,34 +65,34 @@ def test_the_headline_has_the_difference_of_the_losses_of_the_second_half(pair: 
     a, b = read(pair[0], "a"), read(pair[1], "b")
     difference = pair[0].trace.nll[PROMPT - 1 :].mean() - pair[1].trace.nll[PROMPT - 1 :].mean()
     more = "more" if difference > 0 else "less"
-    said = stream.headline([a, b])
+    said = stream_words.headline([a, b])
     assert said.startswith("In the second half of 40 tokens A (Sliding window, budget 4) loses")
     assert f"{abs(difference):.3g} nats a token {more} than B (Full cache), with 10% of its cache bytes" in said
-    assert "loses as much as B" in stream.headline([(replace(b[0], letter="a"), b[1]), b])
+    assert "loses as much as B" in stream_words.headline([(replace(b[0], letter="a"), b[1]), b])
     added = [read(pair[0], "c"), (setups.Named("d", Setup()), b[1])]
     best = "C" if difference < 0 else "D"
-    said = stream.headline([a, b, *added])
+    said = stream_words.headline([a, b, *added])
     assert f"; {best} (" in said and ", the best of the others," in said
 
 
 def test_what_is_read_so_far_is_compared_and_named(pair: tuple[Run, Run]) -> None:
     a, b = read(pair[0], "a"), read(pair[1], "b", 10)
-    assert stream.headline([a]) == "A: Sliding window, budget 4 has read 39 of 40 tokens so far."
+    assert stream_words.headline([a]) == "A: Sliding window, budget 4 has read 39 of 40 tokens so far."
     difference = pair[0].trace.nll[:10].mean() - pair[1].trace.nll[:10].mean()
-    said = stream.headline([a, b])
+    said = stream_words.headline([a, b])
     assert said.startswith("In the first 10 of 40 tokens A") and f"{abs(difference):.3g} nats" in said
     assert "bytes" not in said
-    assert stream.unfinished([a, b]) == "Not read to the end: B up to token 10 of 40."
-    assert not stream.unfinished([a])
+    assert stream_words.unfinished([a, b]) == "Not read to the end: B up to token 10 of 40."
+    assert not stream_words.unfinished([a])
 
 
 def test_the_stream_s_figure_grows_on_an_axis_of_full_length(pair: tuple[Run, Run]) -> None:
-    drawing = stream.figure([read(pair[0], "a"), read(pair[1], "b", 10)])
+    drawing = stream_words.figure([read(pair[0], "a"), read(pair[1], "b", 10)])
     table = list(drawing.table.rows())
     assert len(table) == TOKENS and table[0][1:] == ["", ""] and float(table[5][1]) == pair[0].trace.nll[4]
     assert float(table[10][2]) == pair[1].trace.nll[9] and table[11][2] == ""
     assert list(drawing.figure.layout.xaxis.range) == [-0.5, TOKENS - 0.5]
-    every = stream.figure([read(pair[0], "a")], is_every=True).figure
+    every = stream_words.figure([read(pair[0], "a")], is_every=True).figure
     assert len(every.data) == 2 and every.data[1].y[5] == pytest.approx(pair[0].trace.nll[4], rel=1e-6)
 
 
@@ -191,12 +205,12 @@ def test_where_each_policy_fails_first_is_said() -> None:
     assert "Void for this model, because the full cache misses some: multikey." in rule
 
 
-def asked_of(words: dict[str, str]) -> needles.Needles:
+def asked_of(words: dict[str, str]) -> needle_run.Needles:
     """Random tokens, repeated, asked of a tiny model that knows no answer."""
-    options = {"tokens": 90, "depths": needles.DEPTHS, "seeds": 2}
+    options = {"tokens": 90, "depths": needle_run.DEPTHS, "seeds": 2}
     filler = some_ids(60).tolist()
     cells = each_cell(tiny("llama"), list, filler, TASKS["induction"], parse_setup(words), **options)  # type: ignore
-    return needles.gathered([*cells], True, 2)
+    return needle_run.gathered([*cells], True, 2)
 
 
 def test_a_miss_is_forgotten_or_not_found_with_its_number() -> None:
@@ -204,14 +218,14 @@ def test_a_miss_is_forgotten_or_not_found_with_its_number() -> None:
     kept, dropped = asked_of({}), asked_of({"policy": "window:budget=4"})
     assert kept.found.shape == (5, 2) and not kept.found.any() and kept.is_void
     assert kept.held.min() == 1 and dropped.held.max() == 0 and kept.pairs == 6
-    rows = [needles.Row("A", Setup(), 90, kept), needles.Row("B", Setup(), 90, dropped)]
-    drawing = needles.grid_figure(rows, "Needles")
+    rows = [needle_words.Row("A", Setup(), 90, kept), needle_words.Row("B", Setup(), 90, dropped)]
+    drawing = needle_words.grid_figure(rows, "Needles")
     words = drawing.figure.data[0].text.tolist()
     assert words[0][0] == "0 of 2<br>not found<br>held 6/6" and words[1][0] == "0 of 2<br>forgotten<br>held 0/6"
     table = list(drawing.table.rows())
     assert len(table) == 20 and {row[4] for row in table} == {"not found", "forgotten"}
-    assert "A, 90: 0 of 10 (0% to 28%); B, 90: 0 of 10" in needles.needle_words(rows)
-    assert "it finds 0 of 10 itself" in needles.void_words(rows[0])
+    assert "A, 90: 0 of 10 (0% to 28%); B, 90: 0 of 10" in needle_words.needle_words(rows)
+    assert "it finds 0 of 10 itself" in needle_words.void_words(rows[0])
 
 
 def test_the_full_cache_is_asked_too_and_nobody_twice() -> None:
@@ -251,3 +265,26 @@ def test_the_budget_of_the_four_ways_is_that_of_a_where_it_fits() -> None:
     view = View(Experiment(parse_setup({"policy": "window:budget=16"})), Setup())
     assert ways.budget_for(view, 40) == 16 and ways.budget_for(view, 12) == 12
     assert ways.budget_for(replace(view, experiment=Experiment(Setup())), 400) == 64
+
+
+def test_a_stream_asks_nothing_and_is_drawn_as_losses_by_depth() -> None:
+    options = {"tokens": 140, "depths": needle_run.DEPTHS, "seeds": 1}
+    cells = each_cell(tiny("llama"), list, some_ids(300).tolist(), TASKS["stream"], Setup(), **options)  # type: ignore
+    found = needle_run.gathered([*cells], False, 1)
+    assert not found.is_scored and not found.is_void and np.isnan(found.held).all()
+    rows = [needle_words.Row(letter, Setup(), 140, found) for letter in ("A", "full")]
+    drawing = needle_words.loss_figure(rows, "Loss")
+    assert [trace.name for trace in drawing.figure.data] == ["A, 140", "full, 140"]
+    np.testing.assert_array_equal(drawing.figure.data[0].y, found.loss[:, 0])
+
+
+def test_what_is_computed_is_read_back_from_the_disk(pair: tuple[Run, Run]) -> None:
+    stamp = Stamp(0.0, False, "float32 on cpu", "here")
+    trace, mask = pair[0].trace, np.eye(2, dtype=bool)
+    found = limits.Limits({("window", "loss"): None}, ("loss",), (), 1.0)
+    way = ways.Way("dense", "dense", "O", trace.setup, mask, 1.0, 1.0, 0, 40)
+    values = [read(pair[0], "a")[1], asked_of({}), found, [way], [Kept("h2o", "budget 8", 1, 2.0)], trace.nll]
+    for value in values:
+        again, _ = unpacked(packed(Result(value), stamp))
+        assert type(again.value) is type(value)
+    assert (unpacked(packed(Result(values[0]), stamp))[0].value.losses == trace.nll).all()

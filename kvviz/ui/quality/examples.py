@@ -23,10 +23,15 @@ EXAMPLES = (
     ),
     Example(
         "What stands in the middle",
-        "The sinks and the latest tokens (A) miss what stands between them, whatever it says. H2O (B) keeps what was "
-        "attended to, and SnapKV (C) what the end of the prompt, the question among it, looks at.",
+        "The sinks and the latest tokens (A) miss what stands between them, whatever it says. SnapKV (C) keeps "
+        "what the end of the prompt, the question, looks at; H2O (B) chooses before it knows the question.",
         {"policy": "streaming:budget=64,sinks=4", "b_policy": "h2o:budget=64", "quality_part": "needles"}
-        | {"task": "passkey", "needle_tokens": "256", **SHORT, "setups": "snapkv:budget=64"},
+        | {
+            "task": "passkey",
+            "needle_tokens": "256",
+            **SHORT,
+            "setups": "snapkv:budget=64,observe=8,kernel=13,pooling=max",
+        },
     ),
     Example(
         "Fitting is not remembering",

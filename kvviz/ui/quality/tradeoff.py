@@ -10,7 +10,8 @@ from kvviz.choices.experiment import Experiment
 from kvviz.choices.setup import Setup
 from kvviz.figures.sweep import Kept
 from kvviz.figures.tradeoff import Setting, trade_off
-from kvviz.ui.quality.needles import Needles, Row, needles_job, void_words
+from kvviz.ui.quality.needle_run import Needles, needles_job
+from kvviz.ui.quality.needle_words import Row, void_words
 from kvviz.ui.quality.scored import measured, read_under, text_key
 from kvviz.ui.quality.settings import TASK_WORDS, TRADES, QualitySettings
 from kvviz.ui.quality.setups import compared
