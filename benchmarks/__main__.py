@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import equality, speed
+from benchmarks import decode, equality, long_stream, speed
 
 
 def main() -> int:
-    for part in (equality, speed):
+    for part in (equality, speed, decode, long_stream):
         for line in part.lines():
             print(line, flush=True)
     return 0
