@@ -31,3 +31,11 @@ class FirstSteps:
 
     def until(self, tokens: int) -> Tensor:
         return self.steps[..., :tokens].clamp(max=tokens)
+
+
+def most_held(evicted_at: Tensor) -> int:
+    """The most entries that one layer and head held after a step, from their lifetimes (L, H, T)."""
+    leaving = torch.zeros(*evicted_at.shape[:2], evicted_at.shape[2] + 1, dtype=torch.long, device=evicted_at.device)
+    leaving.scatter_add_(-1, evicted_at, torch.ones_like(evicted_at))
+    entered = torch.arange(1, evicted_at.shape[2] + 1, device=evicted_at.device)
+    return int((entered - leaving[..., :-1].cumsum(-1)).max())
