@@ -61,7 +61,7 @@ def compared(name: str, word: str, other: subprocess.Popen[str]) -> Figure:
 def compress(word: str) -> None:
     """Read the prompt under a policy; what is left is its cache."""
     run = open_pass(loaded().model, parse_setup({"policy": word}), TOKENS, None)
-    run.feed(text_ids(TOKENS))
+    run.feed(text_ids(TOKENS), last_only=True)
 
 
 def prepared() -> Path:

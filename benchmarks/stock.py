@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
@@ -24,6 +26,20 @@ def steps(model: PreTrainedModel, ids: Tensor, start: int = 0, past: DynamicCach
             where = torch.tensor([[position]], device=ids.device)
             rows.append(model(input_ids=token.view(1, 1), position_ids=where, cache=past, use_cache=True).logits[0])
     return torch.cat(rows)
+
+
+def chunks(model: PreTrainedModel, ids: Tensor, size: int, last_only: bool = False) -> Iterator[tuple[int, Tensor]]:
+    """Where each chunk of the text begins and its logits (R, vocabulary), with a DynamicCache and sdpa."""
+    model.set_attn_implementation("sdpa")
+    past, start = DynamicCache(config=model.config), 0
+    for part in ids.split(size):
+        where = torch.arange(start, start + len(part), device=ids.device)[None]
+        with torch.inference_mode():
+            output = model(
+                input_ids=part[None], position_ids=where, cache=past, use_cache=True, logits_to_keep=int(last_only)
+            )
+        yield start, output.logits[0]
+        start += len(part)
 
 
 def write(model: PreTrainedModel, prompt: Tensor, count: int) -> list[int]:

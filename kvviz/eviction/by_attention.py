@@ -39,6 +39,7 @@ class AttentionLayer:
 
     def __init__(self, policy: Scored, layer: int, window: int | None, context: RunContext):
         self.policy, self.window, self.kv_heads = policy, window, context.kv_heads
+        self.prompt_tokens = context.prompt_tokens
         self.evictor = Evictor(policy, window, context, [layer], context.kv_heads)
         self.positions = torch.empty(context.kv_heads, 0, dtype=torch.long, device=context.device)
         self.statistics = Statistics(policy)
@@ -48,18 +49,30 @@ class AttentionLayer:
         """Run ``rows`` rows from position ``start`` on; the block keeps their weights."""
         new = torch.arange(start, start + rows, device=self.positions.device).expand(self.kv_heads, -1)
         table = SlotTable(torch.cat([self.positions, new], 1), self.positions.shape[1], self.policy.timing.delay)
-        self.statistics.enter(block.keys, block.values)
+        is_idle = self.is_idle(start, rows)
+        if is_idle and start >= self.prompt_tokens:  # what follows stays, and nothing is looked at any more
+            self.statistics = Statistics(self.policy)
+        else:
+            self.statistics.enter(block.keys, block.values)
         if self.quantiser is not None:
             self.quantiser.begin(rows)
-        block.open_weights()
-        with one_core():  # products of one row are too small to share out
-            RowLoop(self, table, block, start, rows).run()
+        if is_idle:  # the block's output needs no weights either
+            table.append(rows)
+        else:
+            block.open_weights()
+            with one_core():  # products of one row are too small to share out
+                RowLoop(self, table, block, start, rows).run()
         survivors = None if table.is_whole else table.alive()
         self.positions = table.held()
         self.statistics.carry(survivors, rows)
         quantised = self.quantised(start, survivors)
         records = (table.positions, table.leaves_at, table.gone_at, table.freed_at)
         return LayerSchedule(*records, survivors, table.first_unseen, quantised)
+
+    def is_idle(self, start: int, rows: int) -> bool:
+        """Whether nothing can leave or be quantised in these rows, and no later decision looks at their attention."""
+        changes = self.window is not None or self.quantiser is not None
+        return not changes and not self.policy.may_use(start, start + rows, self.prompt_tokens)
 
     def quantised(self, start: int, survivors: Tensor | None) -> BlockQuantisation | None:
         if self.quantiser is None:

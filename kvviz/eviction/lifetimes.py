@@ -20,12 +20,22 @@ class FirstSteps:
             self.steps = torch.cat([self.steps, spare], dim=-1)
 
     def note(self, layers: list[int], positions: Tensor, at: Tensor) -> None:
-        """Slots with these positions, (…, K), met it ``at`` these steps; an earlier step written down before stands."""
-        part = self.steps[layers]
-        shape = (*part.shape[:2], positions.shape[-1])
-        places = positions.expand(shape)
-        part.scatter_(-1, places, torch.minimum(part.gather(-1, places), at.expand(shape)))
-        self.steps[layers] = part
+        """Slots with these positions, (H, K), met it ``at`` these steps; an earlier step written down before stands.
+
+        Slots that never did are left out: a step costs by how many did, not by the length of the text.
+        """
+        heads, slots = (at < NEVER).nonzero(as_tuple=True)
+        layer = torch.tensor(layers, device=at.device)[:, None]
+        places = layer, heads, positions[heads, slots]
+        self.steps[places] = torch.minimum(self.steps[places], at[heads, slots])
 
     def until(self, tokens: int) -> Tensor:
         return self.steps[..., :tokens].clamp(max=tokens)
+
+
+def most_held(evicted_at: Tensor) -> int:
+    """The most entries that one layer and head held after a step, from their lifetimes (L, H, T)."""
+    leaving = torch.zeros(*evicted_at.shape[:2], evicted_at.shape[2] + 1, dtype=torch.long, device=evicted_at.device)
+    leaving.scatter_add_(-1, evicted_at, torch.ones_like(evicted_at))
+    entered = torch.arange(1, evicted_at.shape[2] + 1, device=evicted_at.device)
+    return int((entered - leaving[..., :-1].cumsum(-1)).max())

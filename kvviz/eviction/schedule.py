@@ -52,6 +52,14 @@ class LayerSchedule:
         return ((positions <= rows) & (rows < leaves_at)).expand(heads, -1, -1)
 
 
+def by_schedule(schedules: list[LayerSchedule]) -> dict[LayerSchedule, list[int]]:
+    """The layers of each schedule; those that are alike share one."""
+    found: dict[LayerSchedule, list[int]] = {}
+    for layer, schedule in enumerate(schedules):
+        found.setdefault(schedule, []).append(layer)
+    return found
+
+
 @dataclass(frozen=True)
 class RunContext:
     """What every eviction knows of the run."""

@@ -93,6 +93,10 @@ class Policy(Choice):
         """How many of the latest attention rows ``keep`` needs."""
         return 0
 
+    def may_use(self, first: int, end: int, prompt_tokens: int) -> bool:
+        """Whether anything may leave at the rows from ``first`` up to ``end``, or their attention may decide later."""
+        return True
+
     def keep(self, view: View) -> Tensor:
         """Which slots survive, (…, H, K) bool: exactly ``view.limit`` in every head, the newest among them."""
         raise NotImplementedError
@@ -157,6 +161,10 @@ class PromptEnd(Scored):
     def limit(self, moment: Moment) -> int | None:
         is_prompt_end = moment.newest == moment.prompt_tokens - 1
         return self.share(moment) if is_prompt_end and moment.prompt_tokens > self.observes else None
+
+    def may_use(self, first: int, end: int, prompt_tokens: int) -> bool:
+        is_over = first >= prompt_tokens or end <= prompt_tokens - max(1, self.observes)
+        return not is_over or "received" in self.needs
 
     def share(self, moment: Moment) -> int:
         """Entries of the prompt that this layer keeps."""

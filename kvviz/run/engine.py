@@ -19,9 +19,9 @@ from kvviz.cache.quantiser import NEVER
 from kvviz.cache.slots import SlotsLayer, native_windows, slots_cache
 from kvviz.choices.setup import Setup
 from kvviz.choices.storage import Stored, Widths
-from kvviz.eviction.lifetimes import FirstSteps
+from kvviz.eviction.lifetimes import FirstSteps, most_held
 from kvviz.eviction.opening import open_eviction
-from kvviz.eviction.schedule import LayerSchedule, RunContext
+from kvviz.eviction.schedule import LayerSchedule, RunContext, by_schedule
 from kvviz.models.heads import kv_heads_of
 from kvviz.models.rope import parts_by_length, turning_lengths
 from kvviz.models.row_products import RowProducts
@@ -196,19 +196,3 @@ class Pass:
     def stored(self) -> list[tuple[int, Widths]]:
         """Of each layer: how many heads hold entries of their own, and what one entry holds."""
         return [(layer.heads, layer.widths) for layer in self.slots]
-
-
-def most_held(evicted_at: Tensor) -> int:
-    """The most entries that one layer and head held after a step, from their lifetimes (L, H, T)."""
-    leaving = torch.zeros(*evicted_at.shape[:2], evicted_at.shape[2] + 1, dtype=torch.long, device=evicted_at.device)
-    leaving.scatter_add_(-1, evicted_at, torch.ones_like(evicted_at))
-    entered = torch.arange(1, evicted_at.shape[2] + 1, device=evicted_at.device)
-    return int((entered - leaving[..., :-1].cumsum(-1)).max())
-
-
-def by_schedule(schedules: list[LayerSchedule]) -> dict[LayerSchedule, list[int]]:
-    """The layers of each schedule; those that are alike share one."""
-    found: dict[LayerSchedule, list[int]] = {}
-    for layer, schedule in enumerate(schedules):
-        found.setdefault(schedule, []).append(layer)
-    return found

@@ -64,7 +64,7 @@ class RecomputePass:
         """Logits of the last ``count`` tokens of a fresh forward over tokens ``first`` to ``last``."""
         recorder = None if self.recorder is None else Shifted(self.recorder, first, count)
         run = Pass(self.model, self.inner, prompt_tokens=1, recorder=recorder)
-        return run.feed(self.ids[first : last + 1])[-count:]
+        return run.feed(self.ids[first : last + 1], last_only=count == 1)[-count:]
 
     def blank(self) -> Tensor:
         vocabulary = self.model.config.get_text_config(decoder=True).vocab_size

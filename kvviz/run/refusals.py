@@ -33,7 +33,8 @@ def trained_positions(model: PreTrainedModel) -> int | None:
     """
     if learned_positions(model) is not None or any(grows for _, grows in turning_lengths(model)):
         return None
-    return getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None)
+    named = getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None)
+    return named if named and named > 0 else None
 
 
 def refuse_beyond_trained(model: PreTrainedModel, setup: Setup, tokens: int, prompt_tokens: int) -> None:

@@ -29,7 +29,7 @@ def compute_first_figures() -> None:
     try:
         print("computing the first figures, once (about half a minute)", file=sys.stderr)
         from kvviz.ui.pages import PAGES  # registers the settings that a view has
-        from kvviz.ui.quality.stream import stream_job
+        from kvviz.ui.quality.stream_run import stream_job
         from kvviz.ui.shell.page import compute, first_runs
         from kvviz.ui.shell.state import View
 

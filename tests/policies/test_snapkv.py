@@ -7,10 +7,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvviz.choices.setup import parse_setup
 from kvviz.policies import parse_policy
 from kvviz.policies.pyramidkv import budgets
 from kvviz.policies.snapkv import pooled
+from kvviz.run.block import Block
+from kvviz.run.replay import replay
 from tests.policies.test_h2o import walked
+from tests.tiny import some_ids, tiny
 
 
 def test_the_last_two_prompt_tokens_vote_once() -> None:
@@ -83,6 +87,28 @@ def test_pyramid_by_hand() -> None:
     assert budgets(16, 4, 4, 5, 100) == (25, 21, 16, 11, 7)
     assert budgets(16, 4, 4, 5, 20) == (20, 18, 16, 14, 12)  # high is cut to P − w = 16, low becomes 8
     assert budgets(16, 4, 4, 1, 100) == (16,)
+
+
+@pytest.mark.parametrize(("prompt", "blocks"), [(20, {16: 1}), (18, {12: 1, 16: 1}), (3, {0: 1}), (30, {24: 1, 28: 1})])
+def test_only_blocks_with_a_voter_are_weighed(
+    prompt: int, blocks: dict[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T = 30 in blocks of 4: of the rows before the last three of the prompt, and after it, no weights are formed."""
+    weighed: dict[int, int] = {}
+    opened = Block.open_weights
+
+    def counted(block: Block) -> None:
+        if block.context.layer == 0:
+            start = int(block.context.queries[0])
+            weighed[start] = weighed.get(start, 0) + 1
+        opened(block)
+
+    setup = parse_setup({"policy": "snapkv:budget=6,observe=3,kernel=3"})
+    whole = replay(tiny("llama"), some_ids(30).tolist(), setup, prompt_tokens=prompt)
+    monkeypatch.setattr(Block, "open_weights", counted)
+    trace = replay(tiny("llama"), some_ids(30).tolist(), setup, prompt_tokens=prompt, block=4)
+    assert weighed == blocks
+    assert (trace.evicted_at == whole.evicted_at).all() and trace.nll == pytest.approx(whole.nll, abs=1e-9)
 
 
 @pytest.mark.parametrize(

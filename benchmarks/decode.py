@@ -1,0 +1,79 @@
+"""How fast is a token written? Ratios to the stock model and to reading the weights and the cache from memory.
+
+All contestants hold as many tokens and take turns of a few steps, so that a slow minute of the machine hits all alike.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache, PreTrainedModel
+
+from benchmarks.bandwidth import reading, weight_bytes
+from benchmarks.material import loaded, text_ids
+from benchmarks.timing import seconds_of
+from kvviz.choices.setup import parse_setup
+from kvviz.models import load
+from kvviz.run.engine import Pass
+
+HELD, STEPS, TURN = 512, 48, 6
+SPECS = ("full", "window:budget=512", "streaming:budget=512", "h2o:budget=512", "tova:budget=512", "snapkv:budget=512")
+
+Step = Callable[[Tensor], object]
+
+
+def stock_steps(model: PreTrainedModel, prompt: Tensor) -> Step:
+    """One step of the stock model with a DynamicCache and sdpa after the prompt."""
+    past = DynamicCache(config=model.config)
+
+    def step(token: Tensor) -> object:
+        model.set_attn_implementation("sdpa")
+        where = torch.tensor([[past.get_seq_length()]])
+        with torch.inference_mode():
+            return model(input_ids=token.view(1, -1), position_ids=where, cache=past, use_cache=True).logits
+
+    model.set_attn_implementation("sdpa")
+    with torch.inference_mode():
+        model(input_ids=prompt[None], cache=past, use_cache=True, logits_to_keep=1)
+    return step
+
+
+def kvviz_steps(model: PreTrainedModel, spec: str, prompt: Tensor) -> Step:
+    run = Pass(model, parse_setup({"policy": spec}), prompt_tokens=len(prompt))
+    run.feed(prompt, last_only=True)
+    return run.feed
+
+
+def step_seconds(contestants: dict[str, Step], ids: Tensor) -> dict[str, list[float]]:
+    """Seconds of every step, a few steps a turn; the first of a turn meets cold memory and does not count."""
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for part in ids.split(TURN):
+        for name, step in contestants.items():
+            seconds = [seconds_of(lambda step=step, token=token: step(token)) for token in part.view(-1, 1)]
+            times[name] += seconds[1:]
+    return times
+
+
+def lines() -> Iterator[str]:
+    model, ids = loaded().model, text_ids(HELD + STEPS)
+    prompt, rest = ids[:HELD], ids[HELD:]
+    contestants: dict[str, Step] = {"stock": stock_steps(model, prompt)}
+    contestants |= {spec: kvviz_steps(model, spec, prompt) for spec in SPECS}
+    half = load(dtype="bfloat16", device="cpu").model
+    contestants["full, bfloat16"] = kvviz_steps(half, "full", prompt)
+    config = model.config
+    cache_bytes = HELD * 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim * 4
+    read = reading(weight_bytes(model) + cache_bytes)
+    contestants["reading"] = lambda token: read()
+    times = step_seconds(contestants, rest)
+    middle = {name: statistics.median(seconds) for name, seconds in times.items()}
+    gib_a_second = (weight_bytes(model) + cache_bytes) / middle["reading"] / 2**30
+    stock_ms = middle["stock"] * 1e3
+    yield f"One token at {HELD} held, {STEPS} steps in turns; stock DynamicCache {stock_ms:.0f} ms; wanted ≤ 0.8 of it"
+    yield f"  and ≤ 2 times reading weights and cache ({middle['reading'] * 1e3:.1f} ms, {gib_a_second:.0f} GiB/s)"
+    for name in contestants:
+        by_stock, by_limit = middle[name] / middle["stock"], middle[name] / middle["reading"]
+        yield f"  {name:28} {by_stock:.2f}× stock   {by_limit:.2f}× reading"
