@@ -9,12 +9,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from benchmarks import against_kvpress, equality, methods, results, second_start, speed
+from benchmarks import against_kvpress, decode, equality, long_stream, methods, results, second_start, speed
 from benchmarks.results import Figure, Row
 
 PARTS: dict[str, Callable[[], Iterator[Figure | Row]]] = {
     "equality": equality.figures,
     "speed": speed.figures,
+    "decode": decode.figures,
+    "long stream": long_stream.figures,
     "kvpress": against_kvpress.figures,
     "second start": second_start.figures,
     results.METHODS: methods.rows,

@@ -5,12 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from transformers import PreTrainedModel
-
-
-def weight_bytes(model: PreTrainedModel) -> int:
-    """Bytes of all parameters, those that share memory once."""
-    return sum({part.data_ptr(): part.nbytes for part in model.parameters()}.values())
 
 
 def reading(count: int) -> Callable[[], object]:

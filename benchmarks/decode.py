@@ -6,16 +6,18 @@ All contestants hold as many tokens and take turns of a few steps, so that a slo
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
-from benchmarks.bandwidth import reading, weight_bytes
+from benchmarks.bandwidth import reading
 from benchmarks.material import loaded, text_ids
+from benchmarks.results import Figure, ratio_of_medians
 from benchmarks.timing import seconds_of
-from kvviz.choices.setup import parse_setup
+from kvviz.analysis.decoding import counted_step, weight_bytes
+from kvviz.choices.setup import Setup, parse_setup
 from kvviz.models import load
 from kvviz.run.engine import Pass
 
@@ -57,23 +59,26 @@ def step_seconds(contestants: dict[str, Step], ids: Tensor) -> dict[str, list[fl
     return times
 
 
-def lines() -> Iterator[str]:
+def figures() -> Iterator[Figure]:
+    """Each setup by the stock model, and by reading weights and cache from memory."""
     model, ids = loaded().model, text_ids(HELD + STEPS)
     prompt, rest = ids[:HELD], ids[HELD:]
     contestants: dict[str, Step] = {"stock": stock_steps(model, prompt)}
     contestants |= {spec: kvviz_steps(model, spec, prompt) for spec in SPECS}
-    half = load(dtype="bfloat16", device="cpu").model
-    contestants["full, bfloat16"] = kvviz_steps(half, "full", prompt)
-    config = model.config
-    cache_bytes = HELD * 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim * 4
-    read = reading(weight_bytes(model) + cache_bytes)
+    contestants["full, bfloat16"] = kvviz_steps(load(dtype="bfloat16", device="cpu").model, "full", prompt)
+    held = counted_step(model, Setup(), HELD)[0]
+    read = reading(weight_bytes(model) + held)
     contestants["reading"] = lambda token: read()
     times = step_seconds(contestants, rest)
-    middle = {name: statistics.median(seconds) for name, seconds in times.items()}
-    gib_a_second = (weight_bytes(model) + cache_bytes) / middle["reading"] / 2**30
-    stock_ms = middle["stock"] * 1e3
-    yield f"One token at {HELD} held, {STEPS} steps in turns; stock DynamicCache {stock_ms:.0f} ms; wanted ≤ 0.8 of it"
-    yield f"  and ≤ 2 times reading weights and cache ({middle['reading'] * 1e3:.1f} ms, {gib_a_second:.0f} GiB/s)"
-    for name in contestants:
-        by_stock, by_limit = middle[name] / middle["stock"], middle[name] / middle["reading"]
-        yield f"  {name:28} {by_stock:.2f}× stock   {by_limit:.2f}× reading"
+    yield middle("a token of the stock DynamicCache", times["stock"])
+    yield middle("reading weights and cache", times["reading"])
+    for name in list(contestants)[1:-1]:
+        is_asked = name == "full"
+        what = f"a token, {name}, {HELD} held"
+        yield ratio_of_medians(f"{what}, by the stock DynamicCache", times[name], times["stock"], "≤ 0.8" * is_asked)
+        yield ratio_of_medians(f"{what}, by reading alone", times[name], times["reading"], "≤ 2" * is_asked)
+
+
+def middle(name: str, seconds: Sequence[float]) -> Figure:
+    """The median time, as the base that the ratios stand on."""
+    return Figure(name, 1000 * statistics.median(seconds), "ms")

@@ -11,7 +11,8 @@ from torch import Tensor
 from benchmarks import stock
 from benchmarks.decode import kvviz_steps
 from benchmarks.material import loaded, text_ids
-from benchmarks.timing import ratio, seconds_of, take_turns
+from benchmarks.results import Figure, ratio_figure
+from benchmarks.timing import seconds_of, take_turns
 from kvviz.choices.setup import parse_setup
 from kvviz.run.engine import Pass
 from kvviz.run.recompute import RecomputePass
@@ -22,14 +23,14 @@ BOUNDED = ("window:budget=256", "streaming:budget=256", "h2o:budget=256", "tova:
 ROWS, BLOCKS, STEPS, ROUNDS = 64, 7, 40, 3
 
 
-def lines() -> Iterator[str]:
-    yield from loss_lines()
-    yield from recompute_lines()
-    yield from prompt_lines()
-    yield from flat_lines()
+def figures() -> Iterator[Figure]:
+    yield from loss_figures()
+    yield from recompute_figures()
+    yield from prompt_figures()
+    yield from flat_figures()
 
 
-def loss_lines() -> Iterator[str]:
+def loss_figures() -> Iterator[Figure]:
     """Both sides read the same chunks and take the loss of every token."""
     model, ids = loaded().model, text_ids(LOSS_TOKENS)
     contestants: dict[str, Callable[[], object]] = {
@@ -39,25 +40,27 @@ def loss_lines() -> Iterator[str]:
         "streaming": lambda: replay(model, ids, parse_setup({"policy": "streaming:budget=256"})),
     }
     times = take_turns(contestants, 2)
-    yield f"Loss of {LOSS_TOKENS} tokens, streaming:budget=256 by the stock model in chunks of {BLOCK}; wanted ≤ 1.3"
-    yield f"  {ratio(times, 'streaming', 'plain'):.2f}×"
+    what = f"loss of {LOSS_TOKENS:,} tokens, streaming:budget=256, by the stock model in chunks of {BLOCK}"
+    yield ratio_figure(what, times["streaming"], times["plain"], "≤ 1.3")
 
 
-def recompute_lines() -> Iterator[str]:
+def recompute_figures() -> Iterator[Figure]:
     """One token of each, with as many tokens in sight."""
     model, ids = loaded().model, text_ids(2 * WINDOW)
     step = kvviz_steps(model, f"streaming:budget={WINDOW}", ids[: WINDOW + 1])
     anew = RecomputePass(model, parse_setup({"policy": f"recompute:budget={WINDOW}"}))
     anew.ids = ids[: WINDOW + 1]  # read by nobody so far: the first token asked for is already a window of its own
-    ratios = []
+    several, once = [], []
     for token in ids[WINDOW + 1 :][: ROUNDS + 1].view(-1, 1):
-        several = statistics.median(seconds_of(lambda token=token: step(token)) for _ in range(5))
-        ratios.append(seconds_of(lambda token=token: anew.feed(token)) / several)
-    yield f"Re-computation by streaming, one token at a window of {WINDOW}; wanted ≥ 22.2"
-    yield f"  {statistics.median(ratios[1:]):.1f}×"
+        several.append(statistics.median(seconds_of(lambda token=token: step(token)) for _ in range(5)))
+        once.append(seconds_of(lambda token=token: anew.feed(token)))
+    yield ratio_figure(
+        f"re-computation by streaming, a token at a window of {WINDOW:,}", once[1:], several[1:], "≥ 22.2"
+    )
 
 
-def prompt_lines() -> Iterator[str]:
+def prompt_figures() -> Iterator[Figure]:
+    """Reading a prompt and compressing it, by the stock model reading it."""
     model, ids = loaded().model, text_ids(PROMPT)
     contestants: dict[str, Callable[[], object]] = {
         "plain": lambda: list(stock.chunks(model, ids, PROMPT, last_only=True))
@@ -65,9 +68,9 @@ def prompt_lines() -> Iterator[str]:
     for name in ("snapkv", "pyramidkv", "knorm", "streaming"):
         contestants[name] = lambda name=name: compressed(ids, f"{name}:budget=256")
     times = take_turns(contestants, ROUNDS)
-    yield f"Reading and compressing a prompt of {PROMPT} tokens to 256, by the stock model reading it"
     for name in list(contestants)[1:]:
-        yield f"  {name:28} {ratio(times, name, 'plain'):.2f}×"
+        what = f"compressing {PROMPT:,} tokens to 256, {name}, by the stock model reading them"
+        yield ratio_figure(what, times[name], times["plain"])
 
 
 def compressed(ids: Tensor, spec: str, block: int = BLOCK) -> Pass:
@@ -78,14 +81,13 @@ def compressed(ids: Tensor, spec: str, block: int = BLOCK) -> Pass:
     return run
 
 
-def flat_lines() -> Iterator[str]:
+def flat_figures() -> Iterator[Figure]:
     """Two runs of one policy, one near the start of a text and one far on, take turns: blocks, then single tokens."""
-    yield f"Time of a token at T = {FAR} by that at {NEAR}; wanted ≤ 1.05"
     for spec in BOUNDED:
         near, far = (opened(spec, end) for end in (NEAR, FAR))
-        blocks = turns(near, far, ROWS, BLOCKS)
-        steps = turns(near, far, 1, STEPS)
-        yield f"  {spec:28} blocks {blocks:.2f}×   single tokens {steps:.2f}×"
+        for rows, rounds, what in ((ROWS, BLOCKS, f"a block of {ROWS}"), (1, STEPS, "a token")):
+            name = f"{what} at T = {FAR:,} by that at {NEAR:,}, {spec}"
+            yield ratio_figure(name, *turns(near, far, rows, rounds), "≤ 1.05")
 
 
 def opened(spec: str, end: int) -> Pass:
@@ -96,10 +98,11 @@ def opened(spec: str, end: int) -> Pass:
     return run
 
 
-def turns(near: Pass, far: Pass, rows: int, rounds: int) -> float:
-    """Median over the rounds of the far run's time by the near run's."""
+def turns(near: Pass, far: Pass, rows: int, rounds: int) -> tuple[list[float], list[float]]:
+    """Seconds of the far run and of the near one, in turns."""
     ids = torch.arange(rows) % 1000 + 1000  # which tokens they are costs nothing
-    return statistics.median(
-        seconds_of(lambda: far.feed(ids, last_only=True)) / seconds_of(lambda: near.feed(ids, last_only=True))
+    pairs = [
+        (seconds_of(lambda: far.feed(ids, last_only=True)), seconds_of(lambda: near.feed(ids, last_only=True)))
         for _ in range(rounds)
-    )
+    ]
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]

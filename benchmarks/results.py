@@ -83,6 +83,13 @@ def ratio_figure(name: str, above: Sequence[float], below: Sequence[float], want
     return Figure(name, statistics.median(ratios), "×", wanted, min(ratios), max(ratios))
 
 
+def ratio_of_medians(name: str, above: Sequence[float], below: Sequence[float], wanted: str = "") -> Figure:
+    """Median by median, for steps too short to be paired; the range is that of the quartiles above."""
+    base = statistics.median(below)
+    low, value, high = (quartile / base for quartile in statistics.quantiles(above, n=4))
+    return Figure(name, value, "×", wanted, low, high)
+
+
 def write(part: str, found: Iterable[Figure | Row], cannot: str = "") -> None:
     """Write one part's file, with the machine and the versions it was measured on."""
     FOLDER.mkdir(exist_ok=True)
