@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Mapping
 
@@ -22,8 +21,3 @@ def take_turns(contestants: Mapping[str, Callable[[], object]], rounds: int) -> 
         for name, work in contestants.items():
             times[name].append(seconds_of(work))
     return times
-
-
-def ratio(times: Mapping[str, list[float]], name: str, base: str) -> float:
-    """Median over the rounds of one contestant's time by another's of the same round."""
-    return statistics.median(a / b for a, b in zip(times[name], times[base], strict=True))

@@ -26,13 +26,13 @@ from kvviz.ui.start.examples import EXAMPLES as START
 __all__ = ["PAGES", "open_page"]
 
 PAGES = (
-    PageEntry("app.py", "Start", None, START),
-    PageEntry("pages/1_Attention.py", "Attention", AttentionSettings, ATTENTION),
-    PageEntry("pages/2_Sinks.py", "Sinks", SinksSettings, SINKS),
-    PageEntry("pages/3_Receptive_field.py", "Receptive field", ReachSettings, RECEPTIVE_FIELD),
-    PageEntry("pages/4_Cache.py", "Cache", CacheSettings, CACHE),
-    PageEntry("pages/5_Memory.py", "Memory", MemorySettings, MEMORY),
-    PageEntry("pages/6_Quality.py", "Quality", QualitySettings, QUALITY),
-    PageEntry("pages/7_Speed.py", "Speed", SpeedSettings, SPEED),
+    PageEntry("See", "app.py", "Start", None, START),
+    PageEntry("See", "pages/1_Attention.py", "Attention", AttentionSettings, ATTENTION),
+    PageEntry("See", "pages/2_Sinks.py", "Sinks", SinksSettings, SINKS),
+    PageEntry("See", "pages/3_Receptive_field.py", "Receptive field", ReachSettings, RECEPTIVE_FIELD),
+    PageEntry("See", "pages/4_Cache.py", "Cache", CacheSettings, CACHE),
+    PageEntry("Weigh", "pages/5_Memory.py", "Memory", MemorySettings, MEMORY),
+    PageEntry("Weigh", "pages/6_Quality.py", "Quality", QualitySettings, QUALITY),
+    PageEntry("Weigh", "pages/7_Speed.py", "Speed", SpeedSettings, SPEED),
 )
 register(PAGES)

@@ -14,6 +14,7 @@ from kvviz.analysis.decoding import STEPS, counted_step, read_bandwidth, step_co
 from kvviz.analysis.estimate import duration, refuse_long, work
 from kvviz.choices.setup import Setup, parse_setup
 from kvviz.run.generate import generate
+from kvviz.text.prose import prose
 from tests.tiny import CONFIGS, some_ids, tiny
 
 SETUPS = ("full", "window:budget=8", "streaming:budget=8,sinks=2", "snapkv:budget=8,observe=4")
@@ -98,3 +99,19 @@ def test_what_reads_row_by_row_or_anew_is_more_work() -> None:
 
 def test_durations_in_the_unit_that_fits() -> None:
     assert [duration(seconds) for seconds in (5, 240, 7200)] == ["5 s", "4 min", "2.0 h"]
+
+
+def test_the_softmax_of_flashattention_as_the_note_writes_it_is_full_attention() -> None:
+    """m′ = max(m, max s), ℓ′ = e^(m−m′) ℓ + Σ e^(s−m′), o′ = e^(m−m′) o + Σ e^(s−m′) v, o/ℓ: nothing is forgotten."""
+    said = prose("speed")
+    for words in ("m′ = max(m, max s)", "ℓ′ = e^(m−m′) ℓ + Σ e^(s−m′)", "o′ = e^(m−m′) o + Σ e^(s−m′) v"):
+        assert words in said
+    scores = torch.randn(40, dtype=torch.float64) * 5
+    values = torch.randn(40, 3, dtype=torch.float64)
+    m, total, out = torch.tensor(-torch.inf, dtype=torch.float64), torch.zeros(()), torch.zeros(3)
+    for s, v in zip(scores.split(7), values.split(7), strict=True):
+        new = torch.maximum(m, s.max())
+        total = (m - new).exp() * total + (s - new).exp().sum()
+        out = (m - new).exp() * out + (s - new).exp() @ v
+        m = new
+    assert torch.allclose(out / total, scores.softmax(0) @ values, rtol=0, atol=1e-12)

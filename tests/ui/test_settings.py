@@ -50,7 +50,7 @@ def test_no_two_settings_share_a_word_of_the_url() -> None:
 
 def test_a_new_page_needs_its_folder_and_one_row() -> None:
     try:
-        register([*PAGES, PageEntry("pages/9_New.py", "New", NewSettings)])
+        register([*PAGES, PageEntry("Weigh", "pages/9_New.py", "New", NewSettings)])
         view, notes = view_from_query({"new_always": "5", "new_seldom": "x"})
         assert view.of(NewSettings) == NewSettings(5) and len(notes) == 1 and "new_seldom" in notes[0]
         assert view.words()["new_always"] == "5" and "new_seldom" not in view.words()

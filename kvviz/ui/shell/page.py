@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -87,8 +88,10 @@ def open_page(name: str, question: str, intro: str = "") -> Page:
     view = sidebar.draw()
     write_url(view)
     with links:
-        for entry in registered():
-            st.page_link(entry.path, label=entry.title, query_params=view.words())
+        for group, entries in groupby(registered(), lambda entry: entry.group):
+            st.caption(group)
+            for entry in entries:
+                st.page_link(entry.path, label=entry.title, query_params=view.words())
         settings_closer(name)
     with st.sidebar:
         model_card(view.experiment.model)

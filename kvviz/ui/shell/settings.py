@@ -99,8 +99,9 @@ def whole(value: Any, default: Any) -> Any:
 
 @dataclass(frozen=True)
 class PageEntry:
-    """One row of the table of pages."""
+    """One row of the table of pages; the menu shows them in groups."""
 
+    group: str
     path: str
     title: str
     settings: type[PageSettings] | None = None
