@@ -35,7 +35,7 @@ EXAMPLES = (
     ),
     Example(
         "Fitting is not remembering",
-        "Setups that save as many bytes find few or all of the numbers: to fit and to remember are two tests.",
+        "Setups that save about as many bytes find few or all of the numbers: to fit and to remember are two tests.",
         {"policy": "streaming:budget=64,sinks=4", "b_policy": "full", "quality_part": "tradeoff", "trade": "needles"}
         | SHORT,
     ),

@@ -16,7 +16,7 @@ from kvviz.choices.texts import LONG_TEXT, PRESETS
 from kvviz.figures.limits import limit_table
 from kvviz.ui.quality.common import MANY_TOKENS, first_tokens, late_loss, model_for
 from kvviz.ui.quality.scored import read_under, text_key
-from kvviz.ui.quality.sweep import ENOUGH, POLICIES, points_at
+from kvviz.ui.quality.sweep import ENOUGH, POLICIES, SNAPKV_WORDS, points_at
 from kvviz.ui.shell import waiting
 from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.drawn import drawn
@@ -139,5 +139,6 @@ def rule_words(limits: Limits) -> str:
     return (
         f"Loss works where it is within {ENOUGH} nats of the full cache on the text on the left; a task where at least "
         f"{FOUND:.0%} of {len(DEPTHS)} prompts of {TOKENS} tokens are answered, one at each of the depths 0, 33, 67 "
-        f"and 100 %. Budgets tried: {joined(list(map(str, BUDGETS)))}.{void} Measured in {limits.seconds:.0f} s."
+        f"and 100 %. Budgets tried: {joined(list(map(str, BUDGETS)))}.{void} {SNAPKV_WORDS} "
+        f"Measured in {limits.seconds:.0f} s."
     )

@@ -25,6 +25,7 @@ POLICIES = ("window", "streaming", "h2o", "tova", "snapkv")
 SNAPKV = (
     "kernel=13,pooling=max"  # with observe=8 it still finds a number in 64 of 256 tokens; with 32 and 5 it does not
 )
+SNAPKV_WORDS = "Here snapkv observes 8 queries, with a kernel of 13 and max pooling."
 SHARES = (32, 16, 8, 4, 2)  # budgets as parts of the text
 LEAST_BUDGET = 8
 ENOUGH = 0.1  # nats a token within which a policy is as good as the full cache
@@ -36,7 +37,7 @@ def draw(page: Page) -> None:
         st.markdown(sweep_words(found.value), help=meaning("loss", "policy"))
         title = "Loss after the prompt against bytes held at the end"
         show(drawn(loss_against_bytes, found.value[1:], found.value[0], title=title), "sweep")
-        st.caption("A hollow point is beaten: another one holds no more bytes and loses no more.")
+        st.caption(f"A hollow point is beaten: another one holds no more bytes and loses no more. {SNAPKV_WORDS}")
 
 
 def budgets_for(tokens: int) -> list[int]:

@@ -15,7 +15,7 @@ from kvviz.ui.quality.needle_words import Row, void_words
 from kvviz.ui.quality.scored import measured, read_under, text_key
 from kvviz.ui.quality.settings import TASK_WORDS, TRADES, QualitySettings
 from kvviz.ui.quality.setups import compared
-from kvviz.ui.quality.sweep import points_at, sweep_job
+from kvviz.ui.quality.sweep import SNAPKV_WORDS, points_at, sweep_job
 from kvviz.ui.shell import waiting
 from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.drawn import drawn
@@ -59,7 +59,9 @@ def by_loss(page: Page) -> None:
     drawing = drawn(trade_off, settings, axis=axis, is_more_better=False, title=title)
     st.markdown(plain(drawing.alt.partition(": ")[2]), help=meaning("loss"))
     show(drawing, "trade-off-loss")
-    st.caption("Hollow: another setup saves no fewer bytes and loses no more. Bytes are those held at the end.")
+    st.caption(
+        "Hollow: another setup saves no fewer bytes and loses no more. Bytes are those held at the end. " + SNAPKV_WORDS
+    )
 
 
 def of_point(point: Kept, full: Kept) -> Setting:
@@ -117,5 +119,5 @@ def by_needles(page: Page) -> None:
     show(drawing, "trade-off-needles")
     st.caption(
         f"Hollow: another setup saves no fewer bytes and finds no fewer. {full.found.size} prompts of {NEEDLE_TOKENS} "
-        f"tokens for each setup; the policies of the list at a budget of {NEEDLE_BUDGET}."
+        f"tokens for each setup; the policies of the list at a budget of {NEEDLE_BUDGET}. {SNAPKV_WORDS}"
     )
