@@ -9,37 +9,44 @@ from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
 
-def forward(model: PreTrainedModel, ids: Tensor) -> Tensor:
-    """Logits (T, vocabulary) of one sdpa forward over the whole text."""
+def forward(model: PreTrainedModel, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Logits (T, vocabulary) of one sdpa forward over the whole text, under a mask (T, T) of what is seen if given."""
     model.set_attn_implementation("sdpa")
     with torch.inference_mode():
-        return model(input_ids=ids[None], use_cache=False).logits[0]
+        return model(input_ids=ids[None], use_cache=False, attention_mask=whole(mask)).logits[0]
 
 
-def steps(model: PreTrainedModel, ids: Tensor, start: int = 0, past: DynamicCache | None = None) -> Tensor:
+def whole(mask: Tensor | None) -> Tensor | None:
+    """With axes for the sequence and the heads, as the model takes it."""
+    return None if mask is None else mask[None, None]
+
+
+def steps(model: PreTrainedModel, ids: Tensor) -> Tensor:
     """Logits of one token at a time with a DynamicCache and sdpa."""
-    model.set_attn_implementation("sdpa")
-    past = past or DynamicCache(config=model.config)
-    rows = []
-    with torch.inference_mode():
-        for position, token in enumerate(ids, start):
-            where = torch.tensor([[position]], device=ids.device)
-            rows.append(model(input_ids=token.view(1, 1), position_ids=where, cache=past, use_cache=True).logits[0])
-    return torch.cat(rows)
+    return torch.cat([rows for _, rows in chunks(model, ids, 1)])
 
 
-def chunks(model: PreTrainedModel, ids: Tensor, size: int, last_only: bool = False) -> Iterator[tuple[int, Tensor]]:
-    """Where each chunk of the text begins and its logits (R, vocabulary), with a DynamicCache and sdpa."""
+def chunks(
+    model: PreTrainedModel, ids: Tensor, size: int, last_only: bool = False, mask: Tensor | None = None
+) -> Iterator[tuple[int, Tensor]]:
+    """Where each chunk begins and its logits (R, vocabulary), with a DynamicCache; under its rows of a mask if given."""
     model.set_attn_implementation("sdpa")
     past, start = DynamicCache(config=model.config), 0
     for part in ids.split(size):
-        where = torch.arange(start, start + len(part), device=ids.device)[None]
+        end = start + len(part)
+        where = torch.arange(start, end, device=ids.device)[None]
+        seen = None if mask is None else whole(mask[start:end, :end])
         with torch.inference_mode():
             output = model(
-                input_ids=part[None], position_ids=where, cache=past, use_cache=True, logits_to_keep=int(last_only)
+                input_ids=part[None],
+                position_ids=where,
+                attention_mask=seen,
+                cache=past,
+                use_cache=True,
+                logits_to_keep=int(last_only),
             )
         yield start, output.logits[0]
-        start += len(part)
+        start = end
 
 
 def write(model: PreTrainedModel, prompt: Tensor, count: int) -> list[int]:
