@@ -29,7 +29,7 @@ def steps(model: PreTrainedModel, ids: Tensor) -> Tensor:
 def chunks(
     model: PreTrainedModel, ids: Tensor, size: int, last_only: bool = False, mask: Tensor | None = None
 ) -> Iterator[tuple[int, Tensor]]:
-    """Where each chunk begins and its logits (R, vocabulary), with a DynamicCache; ``mask`` (T, T) says what is seen."""
+    """Where each chunk begins and its logits (R, vocabulary), with a DynamicCache; a mask (T, T) says what is seen."""
     model.set_attn_implementation("sdpa")
     past, start = DynamicCache(config=model.config), 0
     for part in ids.split(size):
