@@ -166,4 +166,5 @@ def code() -> str:
 def versions() -> dict[str, str]:
     """The libraries that compute, and the choice of device that comes from outside."""
     found = {name: importlib.metadata.version(name) for name in COMPUTING}
-    return found | {"device": os.environ.get("KVVIZ_DEVICE", "")}
+    # Python brings the long text that needles lie in
+    return found | {"python": platform.python_version(), "device": os.environ.get("KVVIZ_DEVICE", "")}
