@@ -306,6 +306,6 @@ def test_what_is_computed_is_read_back_from_the_disk(pair: tuple[Run, Run]) -> N
     way = ways.Way("dense", "dense", "O", trace.setup, mask, 1.0, 1.0, 0, 40)
     values = [read(pair[0], "a")[1], asked_of({}), found, [way], [Kept("h2o", "budget 8", 1, 2.0)], trace.nll]
     for value in values:
-        again, _ = unpacked(packed(Result(value), stamp))
+        again, _ = unpacked(packed(Result(value), stamp, "name"), "name")
         assert type(again.value) is type(value)
-    assert (unpacked(packed(Result(values[0]), stamp))[0].value.losses == trace.nll).all()
+    assert (unpacked(packed(Result(values[0]), stamp, "name"), "name")[0].value.losses == trace.nll).all()
