@@ -17,6 +17,7 @@ from kvviz.run.replay import replay
 TRIED_TOKENS, TRIES = 64, 2
 BY_ROW = 3.5  # of a plain reading, for policies that look at attention row by row (measured: 3.3 to 3.5)
 BY_POSITION = 1.3  # for the others (measured: 1.1 to 1.3)
+BY_STEP = 5.0  # a written token, of a plainly read one (measured: 4 to 6)
 _paces: WeakKeyDictionary[PreTrainedModel, float] = WeakKeyDictionary()
 
 
@@ -41,6 +42,13 @@ def work(setup: Setup, tokens: int) -> float:
         return min(tokens * window, AFFORDABLE_TOKENS + window)
     by_row = not policy.acts_once and any(name in ATTENTION_STATISTICS for name in policy.needs)
     return tokens * (BY_ROW if by_row else BY_POSITION)
+
+
+def writing(setup: Setup, prompt: int, new: int) -> float:
+    """The same of writing so many new tokens after a prompt, a step each."""
+    if setup.policy.recomputes:  # nothing is sampled: each token is a pass over the window
+        return prompt + new * min(setup.policy.size or prompt + new, prompt + new)
+    return work(setup, prompt) + BY_STEP * new
 
 
 def refuse_long(model: PreTrainedModel, tokens: float, limit_seconds: float, cure: str) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
+from transformers import PreTrainedModel
 
+from kvviz.analysis import estimate
 from kvviz.analysis.tasks import TASKS
 from kvviz.analysis.tasks.base import Encode
 from kvviz.analysis.tasks.scoring import grid
@@ -19,6 +21,7 @@ from kvviz.choices.storage import Int4, Offload
 from kvviz.models import Loaded
 from kvviz.policies.streaming import SINKS, Streaming
 from kvviz.run.generate import generate
+from kvviz.run.refusals import refuse_beyond_trained
 from kvviz.run.replay import replay
 from kvviz.run.trace import Trace
 
@@ -45,6 +48,7 @@ def run_report(
     """
     check_report(len(ids), max_new_tokens, repeats)
     model = loaded.model
+    refuse_beyond(model, setup, len(ids), max_new_tokens)
     if loaded.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(loaded.device)
     tell("warming up")
@@ -78,11 +82,27 @@ def run_report(
 def check_report(prompt_tokens: int, max_new_tokens: int, repeats: int) -> None:
     """Refuse what leaves nothing to time."""
     if max_new_tokens < 2:
-        raise ValueError(f"{max_new_tokens} new tokens have no rate; a report needs at least 2.")
+        raise ValueError(f"max_new_tokens={max_new_tokens} gives no rate; a report needs at least 2.")
     if repeats < 1:
         raise ValueError(f"{repeats} repeats measure nothing; give at least 1.")
     if prompt_tokens < LEAST_TOKENS:
         raise ValueError(f"A prompt of {prompt_tokens} tokens is too short for a report; give at least {LEAST_TOKENS}.")
+
+
+def refuse_beyond(model: PreTrainedModel, setup: Setup, prompt_tokens: int, max_new_tokens: int) -> None:
+    """ValueError before anything runs where the setup, or one it is compared with, needs positions nobody trained."""
+    tokens = prompt_tokens + max_new_tokens - 1
+    refuse_beyond_trained(model, setup, tokens, prompt_tokens)
+    for other in variants(setup, prompt_tokens):
+        refuse_beyond_trained(model, other, tokens, prompt_tokens, "A report compares with other setups: ")
+
+
+def report_work(setup: Setup, prompt_tokens: int, max_new_tokens: int, repeats: int) -> float:
+    """How many plainly read tokens a report is worth (see ``estimate.work``)."""
+    others = variants(setup, prompt_tokens)
+    read = sum(estimate.work(one, prompt_tokens) for one in [*others, *[setup, Setup()] * len(DEPTHS)])
+    once = [estimate.writing(one, prompt_tokens, max_new_tokens) for one in (setup, *others)]
+    return read + repeats * once[0] + sum(once[1:])
 
 
 def median(values: Any) -> float:
@@ -151,44 +171,3 @@ def peak_host_bytes() -> int | None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def report_markdown(report: Mapping[str, Any]) -> str:
-    """The report for people: the same numbers, a line each, and what becomes of them under other setups."""
-    rates, needles = report["tokens_per_second"], report["needles"]
-    lines = {
-        "model, number format": f"{report['model']}, {report['dtype']}",
-        "device, threads": f"{report['device']}, {report['threads']}",
-        "setup": f"`{report['setup']}`",
-        "prompt, new tokens, sequences at once": f"{report['prompt_tokens']}, {report['new_tokens']}, "
-        f"{report['concurrency']}",
-        "peak memory of the host": mib(report["peak_host_bytes"]),
-        "peak memory of the GPU": mib(report["peak_device_bytes"]),
-        "prefill": f"{report['prefill_seconds']:.3g} s",
-        "time to the first token (TTFT)": f"{report['ttft_seconds']:.3g} s",
-        f"decode, median of {report['repeats']}": f"{rates['median']:.3g} tokens/s "
-        f"({rates['low']:.3g} to {rates['high']:.3g})",
-        "cache at the end": mib(report["cache_bytes"]),
-        "needles found": needle_words(needles),
-    }
-    table = "\n".join(f"| {name} | {value} |" for name, value in lines.items())
-    rows = "\n".join(
-        f"| `{row['setup']}` | {row['nll']:.3f} | {mib(row['cache_bytes'])} | {row['tokens_per_second']:.3g} |"
-        for row in report["after"]
-    )
-    head = "| setup | loss (nats a token) | cache | decode (tokens/s) |\n|---|---|---|---|"
-    return f"| measured | |\n|---|---|\n{table}\n\nAfter eviction, quantisation and offload:\n\n{head}\n{rows}\n"
-
-
-def mib(count: int | None) -> str:
-    return "none" if count is None else f"{count / 2**20:,.1f} MiB"
-
-
-def needle_words(needles: Mapping[str, Any] | None) -> str:
-    """How many, with the interval; why not where there are none."""
-    if needles is None:
-        return "the prompt is too short for one"
-    if needles["void"]:
-        return "void: the full cache itself finds less than 95 % of them at this length"
-    low, high = needles["interval"]
-    return f"{needles['found']} of {needles['of']} (95 % interval {low:.0%} to {high:.0%})"

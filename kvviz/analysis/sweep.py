@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -40,8 +40,11 @@ class Row:
 def points_of(policies: Sequence[str], budgets: Sequence[int], base: Setup) -> list[Point]:
     """Every policy at every budget, in this order; one without a budget comes once.
 
-    Raises ValueError for a policy that does not exist, a budget given twice over, or one that the policy refuses.
+    Raises ValueError for a policy that does not exist, a budget given twice, in the list or as a knob too, or one that
+    the policy refuses.
     """
+    if twice := [budget for budget in budgets if list(budgets).count(budget) > 1]:
+        raise ValueError(f"The budget {twice[0]} is given twice; give each budget once.")
     found = []
     for word in policies:
         name, _, knobs = word.strip().partition(":")
@@ -66,10 +69,19 @@ def swept(
     prompt_tokens: int | None = None,
     score_from: int = 1,
     block: int | None = None,
+    tell: Callable[[str], None] = lambda note: None,
 ) -> Row:
-    """Measure one point; the loss is the mean over the tokens from ``score_from`` on."""
+    """Measure one point; the loss is the mean over the tokens from ``score_from`` on.
+
+    ``tell`` is told what a reader must know of it. Raises ValueError where none of these tokens was computed.
+    """
     from kvviz.run.replay import BLOCK, replay  # torch and transformers take seconds to import
 
     trace = replay(model, ids, point.setup, prompt_tokens=prompt_tokens, block=block or BLOCK)
-    loss = float(np.nanmean(trace.nll[max(1, score_from) - 1 :]))
+    for note in trace.notes:
+        tell(note)
+    scored = trace.nll[max(1, score_from) - 1 :]
+    if np.isnan(scored).all():
+        raise ValueError(f"None of the scored tokens was computed under {point.setup}; score from an earlier one on.")
+    loss = float(np.nanmean(scored))
     return Row(str(point.setup), point.policy, point.budget, loss, trace.cache_bytes, trace.seconds)

@@ -39,6 +39,9 @@ def answer(arguments: argparse.Namespace) -> dict[str, Any]:
     prompt = token_ids_of(arguments.token_ids) if arguments.token_ids is not None else prompt_of(arguments.prompt)
     loaded = inputs.model_for(arguments, setup)
     ids = prompt if isinstance(prompt, list) else encoded(loaded, prompt, sys.maxsize)
+    from kvviz.analysis import estimate
+
+    inputs.refuse_work(loaded.model, estimate.writing(setup, len(ids), arguments.max_new_tokens))
     trace = run(
         loaded.model,
         ids,

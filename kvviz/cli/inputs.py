@@ -132,7 +132,13 @@ def refuse_long(model: PreTrainedModel, runs: Iterable[tuple[Setup, int]]) -> No
     """
     from kvviz.analysis import estimate
 
-    tokens = sum(estimate.work(setup, count) for setup, count in runs)
+    refuse_work(model, sum(estimate.work(setup, count) for setup, count in runs))
+
+
+def refuse_work(model: PreTrainedModel, tokens: float) -> None:
+    """The same for what is worth so many plainly read tokens."""
+    from kvviz.analysis import estimate
+
     if tokens > ALWAYS_TOKENS:
         cure = f"ask for fewer or shorter texts, or set {LIMIT_SECONDS} to more seconds"
         estimate.refuse_long(model, tokens, limit_seconds(), cure)

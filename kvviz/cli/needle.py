@@ -37,6 +37,7 @@ def answer(arguments: argparse.Namespace) -> dict[str, Any]:
     check_task(task, arguments.tokens, arguments.depths, arguments.seeds)
     loaded = inputs.model_for(arguments, setup)
     from kvviz.models import tokens
+    from kvviz.run.refusals import refuse_beyond_trained
 
     def run(chosen: Setup) -> Any:
         return grid(
@@ -52,11 +53,15 @@ def answer(arguments: argparse.Namespace) -> dict[str, Any]:
         )
 
     filler = tokens.encode(loaded.tokenizer, PRESETS[LONG_TEXT].text(), sys.maxsize)
-    chosen = [setup] if setup == Setup() else [setup, Setup()]
+    needs_full = task.is_scored and setup != Setup()  # where nothing is asked, nothing is void
+    chosen = [setup, Setup()] if needs_full else [setup]
+    if needs_full:
+        why = "The full cache is asked too, since a task that it fails is void: "
+        refuse_beyond_trained(loaded.model, Setup(), arguments.tokens, arguments.tokens, why)
     cells = len(arguments.depths) * arguments.seeds
     inputs.refuse_long(loaded.model, [(one, cells * arguments.tokens) for one in chosen])
     found = run(setup)
-    whole_cache = found if setup == Setup() else run(Setup())
+    whole_cache = run(Setup()) if needs_full else found
     return {
         "task": task.name,
         "tokens": arguments.tokens,

@@ -22,7 +22,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> dict[str, Any]:
-    from kvviz.analysis.report import check_report, run_report
+    from kvviz.analysis.report import check_report, refuse_beyond, report_work, run_report
 
     setup = setup_of(arguments)
     check_least(arguments)
@@ -38,6 +38,9 @@ def answer(arguments: argparse.Namespace) -> dict[str, Any]:
     filler = encode(PRESETS[LONG_TEXT].text())
     if arguments.tokens > len(filler):
         raise ValueError(f"--tokens {arguments.tokens} is more than the {len(filler)} of the language reference.")
+    asked = arguments.tokens, arguments.max_new_tokens
+    refuse_beyond(loaded.model, setup, *asked)
+    inputs.refuse_work(loaded.model, report_work(setup, *asked, arguments.repeats))
     return run_report(
         loaded,
         setup,

@@ -37,14 +37,17 @@ def trained_positions(model: PreTrainedModel) -> int | None:
     return named if named and named > 0 else None
 
 
-def refuse_beyond_trained(model: PreTrainedModel, setup: Setup, tokens: int, prompt_tokens: int) -> None:
-    """Before a run over so many tokens: a query further from its keys than in training answers noise, not a loss."""
+def refuse_beyond_trained(model: PreTrainedModel, setup: Setup, tokens: int, prompt_tokens: int, why: str = "") -> None:
+    """Before a run over so many tokens: a query further from its keys than in training answers noise, not a loss.
+
+    ``why`` begins the sentence where the setup is one that nobody asked for by name.
+    """
     trained = trained_positions(model)
     if trained is None or tokens <= trained:
         return
     used = positions_used(model, setup, tokens, prompt_tokens)
     if used > trained:
-        raise ValueError(beyond_trained(model, setup, used, trained))
+        raise ValueError(f"{why}{beyond_trained(model, setup, used, trained)}")
 
 
 def beyond_trained(model: PreTrainedModel, setup: Setup, used: int, trained: int) -> str:

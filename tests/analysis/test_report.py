@@ -66,7 +66,7 @@ def test_the_median_and_the_range() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--max-new-tokens", "1"], "1 new tokens have no rate"),
+        (["--max-new-tokens", "1"], "max_new_tokens=1 gives no rate"),
         (["--tokens", "3"], "A prompt of 3 tokens is too short for a report"),
         (["--repeats", "0"], "--repeats 0 must be at least 1."),
         (["--policy", "recompute:budget=8"], "recompute has no cache to report on"),

@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 
 from kvviz.analysis import estimate
-from kvviz.analysis.sweep import points_of
+from kvviz.analysis.sweep import points_of, swept
+from kvviz.analysis.tasks import scoring
 from kvviz.choices.setup import Setup
-from kvviz.cli import inputs
+from kvviz.cli import inputs, sweep
 from kvviz.cli.main import main
+from kvviz.run import recompute
 from kvviz.run.replay import replay
 from tests.cli.test_command_line import Bytes
-from tests.tiny import tiny
+from tests.tiny import some_ids, tiny
 
-NEEDLE = ("needle", "--task", "passkey", "--tokens", "300")
+NEEDLE = ("needle", "--task", "passkey", "--tokens", "250")  # of the 256 positions of the tiny model
 
 
 @pytest.fixture
@@ -68,6 +70,7 @@ def test_a_stream_has_losses_alone(capsys: pytest.CaptureFixture[str]) -> None:
         (["--task", "pasky"], "There is no task 'pasky'; did you mean 'passkey'?"),
         (["--tokens", "10"], "10 tokens are too few for passkey"),
         (["--depths", "0/101"], "The depth 101 must be from 0 (the beginning) to 100 (the end), in percent."),
+        (["--depths", "50/0/50"], "The depth 50 is given twice; give each depth once"),
         (["--depths", "0/half"], "--depths 'half' is not a whole number"),
         (["--seeds", "0"], "--seeds 0 must be at least 1."),
         (["--policy", "windo"], "There is no policy 'windo'; did you mean 'window'?"),
@@ -112,6 +115,7 @@ def test_a_sweep_goes_through_policies_then_budgets(capsys: pytest.CaptureFixtur
         (["streaming:sink=2"], [8], "sink"),
         (["window"], [0], "budget=0"),
         ([""], [8], "There is no policy ''"),
+        (["window"], [8, 4, 8], "The budget 8 is given twice; give each budget once."),
     ],
 )
 def test_a_sweep_refuses_what_no_policy_takes(policies: list[str], budgets: list[int], sentence: str) -> None:
@@ -134,10 +138,75 @@ def test_what_would_take_too_long_is_refused_with_its_time(
 ) -> None:
     monkeypatch.setattr(estimate, "seconds_per_token", lambda model: 0.01)
     words = (*NEEDLE, "--policy", "window:budget=32", "--depths", "0/100", "--seeds", "1000")
-    said = refused(capsys, *words)  # 2,000 cells of 300 tokens, each with the full cache too, at 1.3 plain tokens
+    said = refused(capsys, *words)  # 2,000 cells of 250 tokens, each with the full cache too, at 1.3 plain tokens
     assert (
-        "This would take about 4.3 h here (1,560,000 tokens to read, 10 ms each), more than the limit of 60 min" in said
+        "This would take about 3.6 h here (1,300,000 tokens to read, 10 ms each), more than the limit of 60 min" in said
     )
     assert "set KVVIZ_LIMIT_SECONDS to more seconds" in said
     monkeypatch.setenv("KVVIZ_LIMIT_SECONDS", "much")
     assert "KVVIZ_LIMIT_SECONDS='much' must be a whole number of seconds" in refused(capsys, *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--prompt-tokens", "61"], "--prompt-tokens 61 must be from 1 to 60"),
+        (["--score-from", "60"], "--score-from 60 must be from 0 to 59"),
+        (["--tokens", "1"], "One token has no loss"),
+    ],
+)
+def test_a_sweep_refuses_options_before_a_model_is_loaded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, text: str, words: list[str], sentence: str
+) -> None:
+    monkeypatch.setattr(inputs, "load_model", lambda arguments: pytest.fail("the model was loaded"))
+    options = {"--policies": "window", "--budgets": "8", "--text": text, "--tokens": "60"} | {words[0]: words[1]}
+    assert sentence in refused(capsys, "sweep", *[word for pair in options.items() for word in pair])
+
+
+@pytest.mark.usefixtures("tiny_model")
+def test_what_cannot_end_does_not_begin(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beyond the 256 positions of the model a bounded setup with slots may run; the full cache after it may not."""
+    monkeypatch.setattr(sweep, "swept", lambda *words, **options: pytest.fail("a run began"))
+    (tmp_path / "long").write_text("It was a bright cold day in April. " * 10)
+    words = ("sweep", "--policies", "streaming;full", "--budgets", "8", "--text", str(tmp_path / "long"))
+    assert "full · slot needs 300 positions" in refused(capsys, *words, "--tokens", "300", "--positions", "slot")
+
+
+@pytest.mark.usefixtures("tiny_model")
+def test_needles_beyond_the_positions_of_the_full_cache(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream asks for nothing, so it needs no full cache beside it; where one is needed, no run begins."""
+    slot = ("--policy", "window:budget=32", "--positions", "slot")
+    asked = answer(capsys, "needle", "--task", "stream", "--tokens", "300", "--depths", "0", *slot)
+    assert asked["void"] is False and len(asked["cells"]) == 1
+    monkeypatch.setattr(scoring, "replay", lambda *words, **options: pytest.fail("a run began"))
+    said = refused(capsys, "needle", "--task", "passkey", "--tokens", "400", *slot)
+    assert "The full cache is asked too, since a task that it fails is void: full needs 400 positions" in said
+
+
+@pytest.mark.usefixtures("tiny_model")
+def test_writing_that_would_take_too_long_is_refused_before_it_starts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimate, "seconds_per_token", lambda model: 0.01)
+    slot = ("--policy", "window:budget=32", "--positions", "slot")
+    said = refused(capsys, "generate", "--prompt", "Once", "--max-new-tokens", "1000000", *slot)
+    assert "This would take about 13.9 h here (5,000,006 tokens to read, 10 ms each)" in said
+    said = refused(capsys, "report", "--tokens", "64", "--max-new-tokens", "8", "--repeats", "1000000")
+    assert "This would take about" in said and "more than the limit of 60 min" in said
+    said = refused(capsys, "report", "--tokens", "300", "--max-new-tokens", "8", *slot)
+    assert "A report compares with other setups: full needs 307 positions" in said
+
+
+def test_a_sweep_names_a_point_of_which_no_scored_token_was_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not NaN, which is no JSON; and a mean over a sample says so."""
+    monkeypatch.setattr(recompute, "AFFORDABLE_TOKENS", 1)
+    point, told = points_of(["recompute"], [4], Setup())[0], list[str]()
+    ids = some_ids(100).tolist()
+    row = swept(tiny("llama"), ids, point, tell=told.append)
+    assert row.nll > 0 and "16 of the 96 later positions were computed" in told[0]
+    with pytest.raises(ValueError, match="None of the scored tokens was computed under recompute:budget=4"):
+        swept(tiny("llama"), ids, point, score_from=98)

@@ -102,6 +102,23 @@ def test_a_damaged_entry_is_computed_anew(folder: Path) -> None:
     assert job.wait(5) and job.error is None and worker.computed == 1
 
 
+def test_an_entry_in_the_place_of_another_is_no_answer(folder: Path) -> None:
+    kept, other = disk(folder), key_of(Experiment(Setup(Window(budget=5))), 3)
+    kept.put(KEY, some_run(), is_setup=False)
+    kept.entries[address(other)] = kept.entries[address(KEY)]
+    assert kept.get(other) is None and kept.get(KEY) is not None
+
+
+def test_a_damaged_database_is_begun_anew(folder: Path) -> None:
+    disk(folder).put(KEY, some_run(), is_setup=False)
+    for file in folder.glob("cache.db*"):
+        file.write_bytes(b"no database " * 400)
+    kept = disk(folder)
+    assert kept.get(KEY) is None
+    kept.put(KEY, some_run(), is_setup=False)
+    assert disk(folder).get(KEY) is not None
+
+
 def test_an_entry_runs_no_code(folder: Path) -> None:
     class Foreign:
         def __reduce__(self) -> tuple[object, tuple[str]]:
@@ -109,7 +126,7 @@ def test_an_entry_runs_no_code(folder: Path) -> None:
 
     for bad in (Foreign(), json.loads, Path("x")):
         with pytest.raises(pickle.UnpicklingError, match="no type of kvviz"):
-            unpacked(packed(bad, disk_results.Stamp(0.0, False, HERE, "")))
+            unpacked(packed(bad, disk_results.Stamp(0.0, False, HERE, ""), "name"), "name")
 
 
 def test_a_model_whose_files_are_not_checked_leaves_nothing(folder: Path) -> None:

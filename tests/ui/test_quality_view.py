@@ -13,8 +13,10 @@ from kvviz.analysis.tasks.scoring import each_cell
 from kvviz.choices.experiment import Experiment
 from kvviz.choices.setup import Setup, parse_setup
 from kvviz.figures.sweep import Kept
+from kvviz.run import recompute
 from kvviz.run.replay import replay
 from kvviz.ui.quality import (
+    common,
     forgotten,
     limits,
     needle_run,
@@ -247,6 +249,25 @@ def test_the_four_ways_are_those_of_the_sources() -> None:
     assert ways.way_table(found).count("\n") == 5
 
 
+def test_what_was_computed_for_a_sample_is_compared_on_that_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a long text re-computation has a few tokens only: others are harder or easier, and took no time."""
+    monkeypatch.setattr(recompute, "AFFORDABLE_TOKENS", 1)
+    ids, setup = some_ids(120).tolist(), parse_setup({"policy": "recompute:budget=4"})
+    a, b = replay(tiny("llama"), ids, setup), replay(tiny("llama"), ids, Setup())
+    there = np.isfinite(a.nll[59:])
+    assert ways.left(a) == 100 and ways.left(b) == 0 and 5 <= there.sum() <= 10
+    losses = common.means_after([a.nll, b.nll], 59)
+    assert losses == pytest.approx([a.nll[59:][there].mean(), b.nll[59:][there].mean()])
+    streams = [stream_run.Stream(one.nll, 120, 60, tuple(map(str, ids)), one.cache_bytes) for one in (a, b)]
+    assert stream_words.compared_losses(streams) == ("In the second half of 120 tokens", losses)
+    # one pass for the first four tokens and one for each of 116 others, of which 100 were left out
+    assert ways.token_ms(a) == pytest.approx(1000 * a.seconds * 117 / 17 / 120)
+    assert ways.token_ms(b) == 1000 * b.seconds / 120
+    way = ways.Way(*ways.ways_of(4)[2], np.ones((2, 2), dtype=bool), 1.0, 1.0, 0, 120, ways.left(a))
+    assert "Of 120 tokens 100 were not read anew" in ways.sample_words([way])
+    assert ways.sample_words([replace(way, left=0)]) == ""
+
+
 def test_their_masks_are_those_of_the_policies() -> None:
     """Claim 27: a triangle, a band, the triangle of the last window, a band beside the sinks."""
     masks = {}
@@ -285,6 +306,6 @@ def test_what_is_computed_is_read_back_from_the_disk(pair: tuple[Run, Run]) -> N
     way = ways.Way("dense", "dense", "O", trace.setup, mask, 1.0, 1.0, 0, 40)
     values = [read(pair[0], "a")[1], asked_of({}), found, [way], [Kept("h2o", "budget 8", 1, 2.0)], trace.nll]
     for value in values:
-        again, _ = unpacked(packed(Result(value), stamp))
+        again, _ = unpacked(packed(Result(value), stamp, "name"), "name")
         assert type(again.value) is type(value)
-    assert (unpacked(packed(Result(values[0]), stamp))[0].value.losses == trace.nll).all()
+    assert (unpacked(packed(Result(values[0]), stamp, "name"), "name")[0].value.losses == trace.nll).all()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvviz.analysis.report import report_markdown
+from kvviz.analysis.report_words import report_markdown
 from kvviz.figures.speed import Steps
 from kvviz.ui.shell.state import View
 from kvviz.ui.speed import parts

@@ -62,6 +62,9 @@ def check_task(task: Task, tokens: int, depths: Sequence[int], seeds: int) -> No
         )
     if wrong := [depth for depth in depths if not 0 <= depth <= 100]:
         raise ValueError(f"The depth {wrong[0]} must be from 0 (the beginning) to 100 (the end), in percent.")
+    if twice := [depth for depth in depths if list(depths).count(depth) > 1]:
+        # the same prompt twice is one try: counted twice it would make the interval too narrow
+        raise ValueError(f"The depth {twice[0]} is given twice; give each depth once, and --seeds for more prompts.")
     if seeds < 1 or not depths:
         raise ValueError("There is nothing to ask: give at least one depth and one seed.")
 

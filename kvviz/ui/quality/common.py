@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,14 @@ def mean_after(losses: NDArray[np.floating], prompt_tokens: int) -> float:
     """Mean of the losses (T − 1,) that belong to tokens after the prompt, in nats; NaN where there is none."""
     late = losses[prompt_tokens - 1 :]
     return float(np.nanmean(late)) if np.isfinite(late).any() else float("nan")
+
+
+def means_after(losses: Sequence[NDArray[np.floating]], first: int) -> list[float]:
+    """Means of several readings of one text, (T − 1,) each, over the losses from index ``first`` on that all of them
+    have: of a long text re-computation has only a sample, and other tokens are harder or easier."""
+    late = [one[first:] for one in losses]
+    computed = np.isfinite(late).all(0)
+    return [float(one[computed].mean()) if computed.any() else float("nan") for one in late]
 
 
 def has_losses(trace: Trace) -> bool:

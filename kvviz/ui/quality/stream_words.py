@@ -9,6 +9,7 @@ import numpy as np
 from kvviz.figures import Drawing
 from kvviz.figures.series import Series, series_lines
 from kvviz.figures.theme import LineName
+from kvviz.ui.quality.common import means_after
 from kvviz.ui.quality.stream_run import Read, Stream
 from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.words import joined, plural, setup_words
@@ -62,12 +63,14 @@ def headline(found: Sequence[Read]) -> str:
 
 
 def compared_losses(streams: Sequence[Stream]) -> tuple[str, list[float]]:
-    """Mean losses over the second half; where it is not read to the end, over what all have read."""
+    """Mean losses over the second half; where it is not read to the end, over what all have read.
+
+    Only tokens that all of them computed count.
+    """
     tokens, read = streams[0].tokens, min(len(stream.losses) for stream in streams)
-    if all(stream.is_whole for stream in streams):
-        return f"In the second half of {plural(tokens, 'token')}", [stream.late_loss for stream in streams]
-    means = [float(np.nanmean(stream.losses[:read])) for stream in streams]
-    return f"In the first {read:,} of {plural(tokens, 'token')}", means
+    is_whole = all(stream.is_whole for stream in streams)
+    means = means_after([stream.losses[:read] for stream in streams], streams[0].prompt_tokens - 1 if is_whole else 0)
+    return f"In the {'second half' if is_whole else f'first {read:,}'} of {plural(tokens, 'token')}", means
 
 
 def lost_words(difference: float) -> str:

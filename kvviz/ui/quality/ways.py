@@ -18,7 +18,7 @@ from kvviz.policies.full import Full
 from kvviz.policies.recompute import Recompute
 from kvviz.policies.streaming import SINKS, Streaming
 from kvviz.policies.window import Window
-from kvviz.ui.quality.common import late_loss
+from kvviz.ui.quality.common import means_after
 from kvviz.ui.quality.scored import read_under, scored_text, text_key
 from kvviz.ui.shell import runs, waiting
 from kvviz.ui.shell.chart import show
@@ -52,6 +52,7 @@ def draw(page: Page) -> None:
             f"The four small pictures are of {MASK_TOKENS} tokens at {MASK_BUDGET} entries ({MASK_SINKS} of them sinks "
             "in the last one): rows are queries, columns the keys they see. Where the window is read anew, the rows "
             "are those of the pass for the last token: all states of the window are computed anew for it."
+            + sample_words(four)
         )
 
 
@@ -79,6 +80,7 @@ class Way:
     token_ms: float  # of the whole pass
     cache_bytes: int
     tokens: int
+    left: int = 0  # tokens that were not computed
 
 
 def ways_of(budget: int, sinks: int = SINKS) -> list[tuple[str, str, str, Setup]]:
@@ -104,19 +106,33 @@ def ways_job(view: View) -> tuple[Key, Callable[[Job], Result]]:
     def compute(job: Job) -> Result:
         runs.loaded_model(experiment.model, job.tell)
         budget = budget_for(view, len(scored_text(experiment)[0]))
-        ways, small, found = ways_of(budget), ways_of(MASK_BUDGET, MASK_SINKS), []
-        for place, ((key, name, cost, setup), (*_, tiny)) in enumerate(zip(ways, small, strict=True)):
+        ways, small, traces = ways_of(budget), ways_of(MASK_BUDGET, MASK_SINKS), []
+        for place, (_, name, _, setup) in enumerate(ways):
 
             def tell(share: float, place: int = place, name: str = name) -> None:
                 job.report(f"{place + 1} of {len(ways)}: {name}", (place + share) / len(ways))
 
-            trace = read_under(experiment, setup, job, tell)
-            mask, token_ms = mask_of(experiment, tiny), 1000 * trace.seconds / trace.tokens
-            found.append(Way(key, name, cost, setup, mask, late_loss(trace), token_ms, trace.cache_bytes, trace.tokens))
+            traces.append(read_under(experiment, setup, job, tell))
+        losses = means_after([trace.nll for trace in traces], traces[0].prompt_tokens - 1)
+        found = []
+        for way, (*_, tiny), loss, trace in zip(ways, small, losses, traces, strict=True):
+            mask, count = mask_of(experiment, tiny), trace.tokens
+            found.append(Way(*way, mask, loss, token_ms(trace), trace.cache_bytes, count, left(trace)))
         return Result(found)
 
     sides = [setup.policy.size for setup in (view.experiment.setup, view.versus)]
     return ("ways", *text_key(experiment), *sides), compute
+
+
+def left(trace: Trace) -> int:
+    """How many tokens were left out, because reading a window anew for each would take too long."""
+    return int(np.isnan(trace.nll).sum())
+
+
+def token_ms(trace: Trace) -> float:
+    """Milliseconds a token of the whole text; where windows were left out, as much more as they would have taken."""
+    passes = 1 + max(0, trace.tokens - (trace.setup.policy.size or trace.tokens))  # of re-computation
+    return 1000 * trace.seconds / trace.tokens * passes / (passes - left(trace))
 
 
 def mask_of(experiment: Experiment, setup: Setup) -> NDArray[np.bool_]:
@@ -150,6 +166,16 @@ def way_table(four: Sequence[Way]) -> str:
     return (
         "| way | cost for T tokens, window L | loss a token | time a token | held at the end |\n"
         f"|---|---|--:|--:|--:|\n{rows}"
+    )
+
+
+def sample_words(four: Sequence[Way]) -> str:
+    """What was left out, and what that means for the losses and the time; empty where nothing was."""
+    if not (left_out := max(way.left for way in four)):
+        return ""
+    return (
+        f" Of {plural(four[0].tokens, 'token')} {left_out:,} were not read anew, which would take too long: all four "
+        "losses are means over the others, and the time of reading anew is that of the passes made, counted for all."
     )
 
 

@@ -15,8 +15,11 @@ import logging
 import os
 import pickle
 import platform
+import shutil
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -59,15 +62,17 @@ class DiskResults:
         """``place_of`` a model says in which number format and where it runs; None while nobody knows."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.folder, self.place_of = folder, place_of
+        clear_if_damaged(folder)
         self.entries = diskcache.Cache(str(folder), size_limit=BYTES_LIMIT, eviction_policy="least-recently-used")
 
     def get(self, key: tuple[Any, ...]) -> tuple[Any, Stamp] | None:
         """The result and its stamp; None where there is none, or none that is whole and computed as it would be now."""
         try:
-            entry = self.entries.get(address(key)) if may_be_kept(key) else None
-            if entry is None:
+            name = address(key) if may_be_kept(key) else None
+            entry = None if name is None else self.entries.get(name)
+            if name is None or entry is None:
                 return None
-            result, stamp = unpacked(entry)
+            result, stamp = unpacked(entry, name)
         except Exception as error:
             log.warning("A kept result could not be read (%s) and is computed anew.", error)
             return None
@@ -79,11 +84,29 @@ class DiskResults:
         if place is None or not may_be_kept(key):
             return
         try:
-            entry = packed(result, Stamp(time.time(), is_setup, place, platform.node()))
+            name = address(key)
+            entry = packed(result, Stamp(time.time(), is_setup, place, platform.node()), name)
             if len(entry) <= ENTRY_LIMIT:
-                self.entries.set(address(key), entry)
+                self.entries.set(name, entry)
         except Exception as error:
             log.warning("A result could not be kept (%s).", error)
+
+
+def clear_if_damaged(folder: Path) -> None:
+    """Empty the folder where its database is none any more, or nothing would ever be kept in it again."""
+    if not (folder / diskcache.core.DBNAME).exists():
+        return
+    try:
+        with closing(sqlite3.connect(folder / diskcache.core.DBNAME)) as database:
+            is_sound = database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+    except sqlite3.OperationalError:  # another process is busy with it
+        return
+    except sqlite3.DatabaseError:
+        is_sound = False
+    if not is_sound:
+        log.warning("The kept results in %s are damaged and are thrown away.", folder)
+        shutil.rmtree(folder)
+        folder.mkdir(mode=0o700)
 
 
 def opened(place_of: Callable[[str], str | None]) -> DiskResults | None:
@@ -92,20 +115,25 @@ def opened(place_of: Callable[[str], str | None]) -> DiskResults | None:
         return None
     try:
         return DiskResults(cache_folder() / "results", place_of)
-    except Exception as error:  # a read-only disk, another user's folder, a damaged database: the app works without
+    except Exception as error:  # a read-only disk, another user's folder: the app works without
         log.warning("Results are not kept on disk (%s).", error)
         return None
 
 
-def packed(result: Any, stamp: Stamp) -> bytes:
+def packed(result: Any, stamp: Stamp, name: str) -> bytes:
+    """An entry with its check, which holds under this name alone: a file in another one's place is another figure."""
     payload = pickle.dumps((result, stamp), protocol=5)
-    return hashlib.sha256(payload).digest() + payload
+    return digest_of(payload, name) + payload
 
 
-def unpacked(entry: bytes) -> tuple[Any, Stamp]:
-    """The result of an entry; ValueError if a bit of it has changed, UnpicklingError if it holds foreign code."""
+def digest_of(payload: bytes, name: str) -> bytes:
+    return hashlib.sha256(name.encode() + b"\0" + payload).digest()
+
+
+def unpacked(entry: bytes, name: str) -> tuple[Any, Stamp]:
+    """The result of an entry; ValueError if a bit of it or its name has changed, UnpicklingError for foreign code."""
     digest, payload = entry[:DIGEST], entry[DIGEST:]
-    if hashlib.sha256(payload).digest() != digest:
+    if digest_of(payload, name) != digest:
         raise ValueError("its bytes have changed")
     result, stamp = OwnTypes(io.BytesIO(payload)).load()
     return result, stamp
@@ -166,4 +194,5 @@ def code() -> str:
 def versions() -> dict[str, str]:
     """The libraries that compute, and the choice of device that comes from outside."""
     found = {name: importlib.metadata.version(name) for name in COMPUTING}
-    return found | {"device": os.environ.get("KVVIZ_DEVICE", "")}
+    # Python brings the long text that needles lie in
+    return found | {"python": platform.python_version(), "device": os.environ.get("KVVIZ_DEVICE", "")}

@@ -36,7 +36,8 @@ def report_job(view: View, prompt: int, new: int, repeats: int) -> tuple[Key, Ca
         loaded = runs.loaded_model(name, job.tell)
         if reason := runs.refusal(loaded, setup):
             raise ValueError(reason)
-        from kvviz.analysis.report import report_markdown, run_report
+        from kvviz.analysis.report import run_report
+        from kvviz.analysis.report_words import report_markdown
         from kvviz.models.tokens import encode
 
         filler = encode(loaded.tokenizer, PRESETS[LONG_TEXT].text(), WHOLE_TEXT)
