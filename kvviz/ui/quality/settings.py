@@ -51,13 +51,18 @@ def usual_tokens() -> int:
 
 def parse_stream_tokens(word: str) -> int:
     """The length of the stream; ValueError naming the limit and who may change it."""
-    tokens = number_parser("stream_tokens", STREAM_LEAST, STREAM_MOST)(word)
+    tokens = number_parser("stream_tokens", STREAM_LEAST, 10**9)(word)
     if tokens > stream_limit():
         raise ValueError(
             f"This server reads at most {stream_limit():,} tokens of a stream, not {tokens:,}; whoever runs it can "
             f"allow up to {STREAM_MOST:,} with {STREAM_ENV}."
         )
     return tokens
+
+
+def parse_every(word: str) -> bool:
+    """Yes or no, as Python writes them."""
+    return one_of("value of every_token", ("True", "False"))(word) == "True"
 
 
 def separate(words: str) -> list[str]:
@@ -83,7 +88,7 @@ class QualitySettings(PageSettings):
     added: str = linked("setups", "", parse_added)
     stream_text: str = linked("stream_text", "reference", one_of("stream", tuple(STREAM_WORDS)))
     stream_tokens: int = linked("stream_tokens", STREAM_TOKENS, parse_stream_tokens)
-    every: bool = linked("every_token", False, lambda word: one_of("choice", ("True", "False"))(word) == "True")
+    every: bool = linked("every_token", False, parse_every)
     predicted: int | None = linked("predicted", None, number_parser("predicted", 1, TOKENS_LIMIT))
     trade: str = linked("trade", "loss", one_of("trade-off", tuple(TRADES)))
     task: str = linked("task", "passkey", one_of("task", tuple(TASK_WORDS)))

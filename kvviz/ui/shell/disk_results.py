@@ -34,6 +34,7 @@ from kvviz.models.store import MANIFEST, cache_folder
 
 KEEP_RESULTS = "KVVIZ_KEEP_RESULTS"  # 1 where results outlive the process; set by whoever serves the app
 BYTES_LIMIT = 512 * 2**20  # of all entries; those unused longest go first
+WAIT_SECONDS = 2.0
 ENTRY_LIMIT = 32 * 2**20  # a trace with maps is 12 MB at 512 tokens, and 160 MB at 2,048
 COMPUTING = ("torch", "transformers", "numpy")
 DIGEST = 32
@@ -63,7 +64,9 @@ class DiskResults:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.folder, self.place_of = folder, place_of
         clear_if_damaged(folder)
-        self.entries = diskcache.Cache(str(folder), size_limit=BYTES_LIMIT, eviction_policy="least-recently-used")
+        # a page waits no longer than this for another process that writes; the answer is then a miss
+        wait: dict[str, Any] = {"timeout": WAIT_SECONDS, "eviction_policy": "least-recently-used"}
+        self.entries = diskcache.Cache(str(folder), size_limit=BYTES_LIMIT, **wait)
 
     def get(self, key: tuple[Any, ...]) -> tuple[Any, Stamp] | None:
         """The result and its stamp; None where there is none, or none that is whole and computed as it would be now."""

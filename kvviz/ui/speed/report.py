@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +11,7 @@ from kvviz.ui.shell import runs
 from kvviz.ui.shell.jobs import Job
 from kvviz.ui.shell.runs import Key
 from kvviz.ui.shell.state import View
+from kvviz.ui.speed.steps import machine
 
 WHOLE_TEXT = 10**9  # tokens, more than the text has
 
@@ -60,4 +59,4 @@ def report_job(view: View, prompt: int, new: int, repeats: int) -> tuple[Key, Ca
         )
         return Report(report, report_markdown(report))
 
-    return ("report", name, prompt, new, repeats, platform.node(), os.cpu_count(), str(setup)), compute
+    return ("report", name, prompt, new, repeats, *machine(), str(setup)), compute

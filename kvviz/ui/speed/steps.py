@@ -46,6 +46,11 @@ def lengths_of(longest: int) -> list[int]:
     return sorted({max(1, longest // share) for share in SHARES})
 
 
+def machine() -> tuple[str | int | None, ...]:
+    """What a time belongs to besides what was run: the machine and the cores it may use."""
+    return platform.node(), os.cpu_count(), os.environ.get("OMP_NUM_THREADS")
+
+
 def steps_job(view: View, longest: int) -> tuple[Key, Callable[[Job], Speeds]]:
     """A and B at every length. A time is this machine's own, so its name is in the key."""
     name, setups = view.experiment.model, [view.experiment.setup, view.versus]
@@ -84,7 +89,7 @@ def steps_job(view: View, longest: int) -> tuple[Key, Callable[[Job], Speeds]]:
         far = [[Far(tokens, *counted_step(loaded.model, setup, tokens)) for tokens in (NEAR, FAR)] for setup in setups]
         return Speeds(found, weights, read_bandwidth(loaded.device), far, place_words(name))
 
-    return ("speed", name, longest, platform.node(), os.cpu_count(), *map(str, setups)), compute
+    return ("speed", name, longest, *machine(), *map(str, setups)), compute
 
 
 def place_words(name: str) -> str:
