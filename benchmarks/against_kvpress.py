@@ -24,7 +24,7 @@ from benchmarks.timing import seconds_of
 from kvviz.choices.setup import parse_setup
 from kvviz.models import DEFAULT_MODEL
 from kvviz.models.store import cache_folder
-from kvviz.run.replay import open_pass
+from kvviz.run.replay import open_pass, parts
 
 TOKENS, BUDGET, ROUNDS = 1024, 256, 3
 ENVIRONMENT = ROOT / ".venv-kvpress"
@@ -59,9 +59,11 @@ def compared(name: str, word: str, other: subprocess.Popen[str]) -> Figure:
 
 
 def compress(word: str) -> None:
-    """Read the prompt under a policy; what is left is its cache."""
-    run = open_pass(loaded().model, parse_setup({"policy": word}), TOKENS, None)
-    run.feed(text_ids(TOKENS), last_only=True)
+    """Read the prompt under a policy, without the output layer but for the last token; what is left is its cache."""
+    setup = parse_setup({"policy": word})
+    run = open_pass(loaded().model, setup, TOKENS, None)
+    for _, part in parts(text_ids(TOKENS), TOKENS, setup, TOKENS):
+        run.feed(part, last_only=True)
 
 
 def prepared() -> Path:

@@ -16,7 +16,7 @@ from benchmarks.timing import seconds_of, take_turns
 from kvviz.choices.setup import parse_setup
 from kvviz.run.engine import Pass
 from kvviz.run.recompute import RecomputePass
-from kvviz.run.replay import BLOCK, replay, token_losses
+from kvviz.run.replay import BLOCK, parts, replay, token_losses
 
 LOSS_TOKENS, WINDOW, NEAR, FAR, PROMPT = 4096, 1024, 1024, 8192, 1024
 BOUNDED = ("window:budget=256", "streaming:budget=256", "h2o:budget=256", "tova:budget=256")
@@ -75,8 +75,9 @@ def prompt_figures() -> Iterator[Figure]:
 
 def compressed(ids: Tensor, spec: str, block: int = BLOCK) -> Pass:
     """A pass that has read the prompt in blocks and holds what the policy left of it."""
-    run = Pass(loaded().model, parse_setup({"policy": spec}), prompt_tokens=len(ids))
-    for part in ids.split(block):
+    setup = parse_setup({"policy": spec})
+    run = Pass(loaded().model, setup, prompt_tokens=len(ids))
+    for _, part in parts(ids, block, setup, len(ids)):
         run.feed(part, last_only=True)
     return run
 

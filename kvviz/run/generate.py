@@ -15,7 +15,7 @@ from kvviz.run.engine import Pass
 from kvviz.run.progress import Cancelled
 from kvviz.run.recompute import RecomputePass
 from kvviz.run.refusals import learned_positions, refuse_beyond_trained
-from kvviz.run.replay import BLOCK, checked_ids, clock, open_pass, recorder_for, token_losses, traced
+from kvviz.run.replay import BLOCK, checked_ids, clock, open_pass, parts, recorder_for, token_losses, traced
 from kvviz.run.trace import Trace
 
 
@@ -91,10 +91,9 @@ def prefill(
     """Feed the prompt in blocks; the logits of the last block and the losses inside the prompt."""
     losses = []
     logits = ids.new_empty(0)
-    for start in range(0, len(ids), block):
+    for start, part in parts(ids, block, run.setup, len(ids)):
         if is_cancelled is not None and is_cancelled():
             raise Cancelled
-        part = ids[start : start + block]
         logits = run.feed(part)
         losses.append(token_losses(logits, ids[start + 1 : start + len(part) + 1]))
     return logits, losses

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,7 @@ def replay(
     started = clock(model)
     losses, hits = [], []
     watch = RunWatch(run, len(ids), progress, is_cancelled)
-    for start in range(0, len(ids), block):
-        part = ids[start : start + block]
+    for start, part in parts(ids, block, setup, prompt_tokens):
         watch.begins(start, len(part))
         logits, targets = run.feed(part), ids[start + 1 : start + len(part) + 1]
         losses.append(token_losses(logits, targets))
@@ -71,6 +71,20 @@ def replay(
     seconds = clock(model) - started
     is_likeliest = torch.cat(hits).cpu().numpy()
     return traced(run, "replayed", ids, prompt_tokens, torch.cat(losses), seconds, recorder, is_likeliest=is_likeliest)
+
+
+def parts(ids: Tensor, block: int, setup: Setup, prompt_tokens: int) -> Iterator[tuple[int, Tensor]]:
+    """Where each block begins, and its tokens.
+
+    A policy that acts once needs the attention of the prompt's last queries alone: a block begins with them, so that
+    the others are read without forming their weights.
+    """
+    cuts = {*range(0, len(ids), block), len(ids)}
+    voters = prompt_tokens - setup.policy.observes
+    if setup.policy.acts_once and setup.policy.observes and 0 < voters < len(ids):
+        cuts.add(voters)
+    for start, end in pairwise(sorted(cuts)):
+        yield start, ids[start:end]
 
 
 class RunWatch(Watch):
