@@ -89,11 +89,11 @@ def test_pyramid_by_hand() -> None:
     assert budgets(16, 4, 4, 1, 100) == (16,)
 
 
-@pytest.mark.parametrize(("prompt", "blocks"), [(20, {16: 1}), (18, {12: 1, 16: 1}), (3, {0: 1}), (30, {24: 1, 28: 1})])
+@pytest.mark.parametrize(("prompt", "blocks"), [(20, {17: 1}), (18, {15: 1, 16: 1}), (3, {0: 1}), (30, {27: 1, 28: 1})])
 def test_only_blocks_with_a_voter_are_weighed(
     prompt: int, blocks: dict[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """T = 30 in blocks of 4: of the rows before the last three of the prompt, and after it, no weights are formed."""
+    """T = 30 in blocks of 4: of the rows before the last three of the prompt, and after it, no weights are formed; a block begins with them."""
     weighed: dict[int, int] = {}
     opened = Block.open_weights
 
