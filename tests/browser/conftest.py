@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +21,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
             if CHROMIUM is None:
                 item.add_marker(pytest.mark.skip(reason="no chromium found; .ci/run installs one"))
+
+
+@pytest.fixture(scope="package", autouse=True)
+def nothing_kept() -> None:
+    """What an earlier run left on disk must not decide what these servers show."""
+    os.environ["KVVIZ_KEEP_RESULTS"] = "0"
 
 
 @pytest.fixture(scope="package")

@@ -93,7 +93,7 @@ def test_pyramid_by_hand() -> None:
 def test_only_blocks_with_a_voter_are_weighed(
     prompt: int, blocks: dict[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """T = 30 in blocks of 4: of the rows before the last three of the prompt, and after it, no weights are formed; a block begins with them."""
+    """T = 30 in blocks of 4; the last three of the prompt begin a block. Other rows form no weights."""
     weighed: dict[int, int] = {}
     opened = Block.open_weights
 
