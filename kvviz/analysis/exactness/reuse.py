@@ -1,0 +1,206 @@
+"""The conditions for reusing a cache: the prefix is read under one of them changed, the rest goes on from its entries.
+
+What is asked for is always the stock model's answer to the whole text in one forward without a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from kvviz.analysis.exactness.reading import Reading, refuse_places
+from kvviz.models.altered import in_format, with_adapter
+from kvviz.models.stock import stock_logits
+from kvviz.run.progress import Cancelled
+from kvviz.text.counting import plural
+
+CHUNK = 64  # rows compared at once: one has as many numbers as the model knows tokens
+LEAST_ALLOWED = 2e-4  # nats; what another order of the same sums may change on SmolLM2 in float32
+Cancelling = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What differs between the run that filled the cache and the one that reuses it; nothing unless said."""
+
+    replaced: tuple[int, int] | None = None  # position and token in the text that the cache was made for
+    adapter: float = 0.0  # strength of a change of the attention's weights
+    shift: int = 0  # the rest is read so many positions too late
+    window: int | None = None  # keys that a query of the prefix saw
+    number_format: str | None = None  # in which the prefix was read, such as "bfloat16"
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Of each row after the prefix (q,): how far its answer is from the uncached one, and the likeliest next token."""
+
+    gaps: NDArray[np.float64]  # the largest difference in log-probability over all tokens, nats
+    likeliest: NDArray[np.int64]
+    uncached: NDArray[np.int64]  # the likeliest token of the uncached run
+    first: int  # position of the first of these rows
+
+    @property
+    def gap(self) -> float:
+        """The largest of all."""
+        return float(self.gaps.max())
+
+    @property
+    def agreement(self) -> float:
+        """Share of the rows whose likeliest token is the uncached run's."""
+        return float((self.likeliest == self.uncached).mean())
+
+    @property
+    def broken_row(self) -> int | None:
+        """The first row whose likeliest token is another one; None if there is none."""
+        differs = np.flatnonzero(self.likeliest != self.uncached)
+        return int(differs[0]) if len(differs) else None
+
+    @property
+    def first_token(self) -> int | None:
+        """Position in the text of the first predicted token that is another one."""
+        return None if self.broken_row is None else self.first + self.broken_row + 1
+
+    @property
+    def nbytes(self) -> int:
+        return self.gaps.nbytes + self.likeliest.nbytes + self.uncached.nbytes
+
+
+def uncached_logits(model: PreTrainedModel, ids: Tensor, prefix: int) -> Tensor:
+    """What the stock model answers after the prefix, (T − prefix, vocabulary), from one forward without a cache."""
+    refuse_places(model, len(ids))
+    check_prefix(prefix, len(ids))
+    return stock_logits(model, ids)[prefix:].clone()
+
+
+def check_prefix(prefix: int, tokens: int) -> None:
+    """ValueError unless the prefix has a token and the rest two: one that answers, and one that says what it cost."""
+    if tokens < 3:
+        raise ValueError(
+            f"A text of {plural(tokens, 'token')} is too short: the cache is made of its prefix and reused for the "
+            "rest, which needs two tokens at least; give at least 3 tokens."
+        )
+    if not 1 <= prefix <= tokens - 2:
+        raise ValueError(
+            f"The prefix cannot end after {prefix} of {tokens} tokens: the rest needs two at least; choose a number "
+            f"from 1 to {tokens - 2}."
+        )
+
+
+def compare(logits: Tensor, uncached: Tensor, first: int) -> Compared:
+    """Two answers (q, vocabulary) to the rows from position ``first`` on."""
+    gaps = [row_gaps(*pair) for pair in zip(logits.split(CHUNK), uncached.split(CHUNK), strict=True)]
+    likeliest, expected = (one.argmax(-1).cpu().numpy() for one in (logits, uncached))
+    return Compared(torch.cat(gaps).cpu().numpy(), likeliest, expected, first)
+
+
+def row_gaps(mine: Tensor, theirs: Tensor) -> Tensor:
+    """The largest difference in log-probability of each row, (R,) float64."""
+    wide = torch.promote_types(mine.dtype, torch.float32)
+    return (mine.to(wide).log_softmax(-1) - theirs.to(wide).log_softmax(-1)).abs().amax(-1).double()
+
+
+def filled(model: PreTrainedModel, ids: Tensor, prefix: int, condition: Condition) -> Reading:
+    """The cache of the prefix, made under the condition, in the model's own number format."""
+    given, visible = ids[:prefix].clone(), None
+    if condition.replaced is not None:
+        given[condition.replaced[0]] = condition.replaced[1]
+    if condition.window is not None:
+        age = torch.arange(prefix, device=ids.device)[:, None] - torch.arange(prefix, device=ids.device)
+        visible = (age >= 0) & (age < condition.window)
+    format_of = nullcontext() if condition.number_format is None else in_format(model, dtype_of(condition))
+    reading, own = Reading(model), model.dtype
+    with with_adapter(model, condition.adapter) if condition.adapter else nullcontext(), format_of:
+        reading.read(given, visible=visible)
+    reading.to(own)
+    return reading
+
+
+def dtype_of(condition: Condition) -> torch.dtype:
+    found: torch.dtype = getattr(torch, str(condition.number_format))
+    return found
+
+
+def reused(
+    model: PreTrainedModel,
+    ids: Tensor,
+    prefix: int,
+    condition: Condition,
+    uncached: Tensor,
+    *,
+    rows: int | None = None,
+    is_cancelled: Cancelling | None = None,
+) -> Compared:
+    """The rest of the text read on from the prefix's entries, ``rows`` at a time (all at once unless said)."""
+    reading = filled(model, ids, prefix, condition)
+    logits = continued(reading, ids[prefix:], rows=rows, shift=condition.shift, is_cancelled=is_cancelled)
+    return compare(logits, uncached, prefix)
+
+
+def continued(
+    reading: Reading,
+    rest: Tensor,
+    *,
+    rows: int | None = None,
+    shift: int = 0,
+    is_cancelled: Cancelling | None = None,
+) -> Tensor:
+    """Logits (q, vocabulary) of the rest of a text, each token ``shift`` positions later than its place."""
+    answers = []
+    for part in rest.split(rows or len(rest)):
+        if is_cancelled is not None and is_cancelled():
+            raise Cancelled
+        places = torch.arange(reading.fed, reading.fed + len(part), device=rest.device) + shift
+        answers.append(reading.read(part, positions=places))
+    return torch.cat(answers)
+
+
+def in_other_format(
+    model: PreTrainedModel, ids: Tensor, prefix: int, number_format: str, *, rows: int | None = None
+) -> Compared:
+    """Cached against uncached where all of both is computed in another number format."""
+    with in_format(model, getattr(torch, number_format)):
+        return reused(model, ids, prefix, Condition(), uncached_logits(model, ids, prefix), rows=rows)
+
+
+def allowed_gap(model: PreTrainedModel, stock_gap: float) -> float:
+    """The largest gap that counts as equal, in nats: twice what the stock model's own two ways differ by, at least."""
+    return max(LEAST_ALLOWED if model.dtype == torch.float32 else 0.0, 2 * stock_gap)
+
+
+def shifted_together(model: PreTrainedModel, ids: Tensor, prefix: int, shift: int, uncached: Tensor) -> Compared:
+    """The whole text read ``shift`` positions later: rotary positions know distances alone, so nothing breaks."""
+    reading, places = Reading(model), torch.arange(len(ids), device=ids.device) + shift
+    reading.read(ids[:prefix], positions=places[:prefix])
+    return compare(reading.read(ids[prefix:], positions=places[prefix:]), uncached, prefix)
+
+
+def conditions(
+    *, replaced: tuple[int, int], adapter: float, shift: int, window: int, number_format: str
+) -> dict[str, Condition]:
+    """One changed at a time, by name."""
+    same = Condition()
+    return {
+        "prefix": replace(same, replaced=replaced),
+        "weights": replace(same, adapter=adapter),
+        "positions": replace(same, shift=shift),
+        "rule": replace(same, window=window),
+        "dtype": replace(same, number_format=number_format),
+    }
+
+
+def other_format(dtype: torch.dtype) -> str:
+    """A format the model does not compute in."""
+    return "bfloat16" if dtype != torch.bfloat16 else "float32"
+
+
+def other_token(ids: Sequence[int], position: int) -> int:
+    """A token of the text that differs from the one at ``position``, its successor if possible."""
+    found = next((token for token in [*ids[position + 1 :], *ids[:position]] if token != ids[position]), None)
+    return int(found) if found is not None else int(ids[position]) + (1 if ids[position] == 0 else -1)
