@@ -39,6 +39,10 @@ LEAST = {
     "seed": 0,
     "seeds": 1,
     "repeats": 1,
+    "edit": 0,
+    "remove": 0,
+    "window": 1,
+    "shift": 0,
 }
 
 

@@ -18,7 +18,7 @@ from kvviz.choices.storage import Native
 from kvviz.models.rope import turning_lengths
 from kvviz.run import attention
 from kvviz.run.attention import Rule
-from kvviz.run.refusals import learned_positions, refuse_beyond_learned, refuse_unseen_layers
+from kvviz.run.refusals import learned_positions, refuse_beyond_learned, refuse_unseen_layers, trained_positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +137,12 @@ class Reading:
 def refuse_places(model: PreTrainedModel, positions: int) -> None:
     """ValueError where so many positions mean something else to the model, or nothing."""
     refuse_beyond_learned(model, learned_positions(model), positions)
+    trained = trained_positions(model)
+    if trained is not None and positions > trained:
+        raise ValueError(
+            f"{positions} positions are more than the {trained} that this {model.config.model_type} model was trained "
+            "on; choose fewer tokens, or a smaller shift."
+        )
     turn = min((length for length, _ in turning_lengths(model)), default=positions)
     if positions > turn:
         raise ValueError(

@@ -62,7 +62,7 @@ def removal_losses(
     """By way, what the rest of the text costs after the entry at ``place`` was removed or zeroed, (q − 1,) nats.
 
     It is changed in all layers and heads, when the prefix has been read. Raises ValueError where the prefix has no
-    such entry, or none but this.
+    such entry.
     """
     check_place(place, prefix)
     base = base or read_prefix(model, ids, prefix)
@@ -83,8 +83,6 @@ def continued_right(reading: Reading, rest: Tensor, prefix: int) -> Tensor:
 
 
 def check_place(place: int, prefix: int) -> None:
-    if prefix < 2:
-        raise ValueError("The prefix has only 1 token, and without it the cache would be empty; end the prefix later.")
     if not 0 <= place < prefix:
         raise ValueError(f"There is no entry {place} to remove: the prefix has the positions 0–{prefix - 1}.")
 

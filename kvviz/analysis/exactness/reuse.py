@@ -18,12 +18,14 @@ from transformers import PreTrainedModel
 from kvviz.analysis.exactness.reading import Reading, refuse_places
 from kvviz.models.altered import in_format, with_adapter
 from kvviz.models.stock import stock_logits
-from kvviz.run.progress import Cancelled
+from kvviz.run.progress import Progress, Watch
 from kvviz.text.counting import plural
 
 CHUNK = 64  # rows compared at once: one has as many numbers as the model knows tokens
 LEAST_ALLOWED = 2e-4  # nats; what another order of the same sums may change on SmolLM2 in float32
-Cancelling = Callable[[], bool]
+MOST_SHIFT = 1024  # positions
+FORMATS = ("float32", "bfloat16", "float16")
+IsCancelled = Callable[[], bool]
 
 
 @dataclass(frozen=True)
@@ -135,27 +137,42 @@ def reused(
     uncached: Tensor,
     *,
     rows: int | None = None,
-    is_cancelled: Cancelling | None = None,
+    progress: Progress | None = None,
+    is_cancelled: IsCancelled | None = None,
 ) -> Compared:
-    """The rest of the text read on from the prefix's entries, ``rows`` at a time (all at once unless said)."""
+    """The rest of the text read on from the prefix's entries, ``rows`` at a time (all at once unless said).
+
+    Raises ValueError for a condition without meaning, and Cancelled when ``is_cancelled`` answers yes between blocks.
+    """
+    check_condition(condition, prefix)
+    watch = Watch(progress, is_cancelled)
+    watch.tell(0.0)
     reading = filled(model, ids, prefix, condition)
-    logits = continued(reading, ids[prefix:], rows=rows, shift=condition.shift, is_cancelled=is_cancelled)
+    logits = continued(reading, ids[prefix:], watch, rows=rows, shift=condition.shift)
     return compare(logits, uncached, prefix)
 
 
-def continued(
-    reading: Reading,
-    rest: Tensor,
-    *,
-    rows: int | None = None,
-    shift: int = 0,
-    is_cancelled: Cancelling | None = None,
-) -> Tensor:
+def check_condition(condition: Condition, prefix: int) -> None:
+    """ValueError for a change that cannot be made to a prefix of so many tokens."""
+    if condition.replaced is not None and not 0 <= condition.replaced[0] < prefix:
+        raise ValueError(
+            f"There is no token {condition.replaced[0]} in the prefix to replace: it has the positions 0–{prefix - 1}."
+        )
+    if not 0 <= condition.adapter <= 1:
+        raise ValueError(f"The strength {condition.adapter:g} of the adapter must be from 0 (no change) to 1.")
+    if not 0 <= condition.shift <= MOST_SHIFT:
+        raise ValueError(f"The shift of {condition.shift} positions must be from 0 (none) to {MOST_SHIFT}.")
+    if condition.window is not None and condition.window < 1:
+        raise ValueError(f"The window of {condition.window} must hold 1 token at least, the query's own.")
+    if condition.number_format not in (None, *FORMATS):
+        raise ValueError(f"There is no number format {condition.number_format!r} here; choose one of {FORMATS}.")
+
+
+def continued(reading: Reading, rest: Tensor, watch: Watch, *, rows: int | None = None, shift: int = 0) -> Tensor:
     """Logits (q, vocabulary) of the rest of a text, each token ``shift`` positions later than its place."""
-    answers = []
+    answers, prefix = [], reading.fed
     for part in rest.split(rows or len(rest)):
-        if is_cancelled is not None and is_cancelled():
-            raise Cancelled
+        watch.tell((reading.fed - prefix) / len(rest))
         places = torch.arange(reading.fed, reading.fed + len(part), device=rest.device) + shift
         answers.append(reading.read(part, positions=places))
     return torch.cat(answers)
