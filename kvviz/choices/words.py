@@ -28,6 +28,12 @@ def number_parser(name: str, low: int, high: int) -> Callable[[str], int]:
     return parse_number
 
 
+def yes_or_no(name: str) -> Callable[[str], bool]:
+    """A parser of True and False, as Python writes them."""
+    parse = one_of(f"value of {name}", ("True", "False"))
+    return lambda word: parse(word) == "True"
+
+
 def attempt(
     notes: list[str], values: dict[str, Any], name: str, parser: Callable[[str], Any], word: str, whose: str = ""
 ) -> None:

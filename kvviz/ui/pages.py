@@ -9,6 +9,8 @@ from kvviz.ui.attention.examples import EXAMPLES as ATTENTION
 from kvviz.ui.attention.settings import AttentionSettings
 from kvviz.ui.cache.examples import EXAMPLES as CACHE
 from kvviz.ui.cache.settings import CacheSettings
+from kvviz.ui.exactness.examples import EXAMPLES as EXACTNESS
+from kvviz.ui.exactness.settings import ExactnessSettings
 from kvviz.ui.memory.examples import EXAMPLES as MEMORY
 from kvviz.ui.memory.settings import MemorySettings
 from kvviz.ui.quality.examples import EXAMPLES as QUALITY
@@ -34,5 +36,6 @@ PAGES = (
     PageEntry("Weigh", "pages/5_Memory.py", "Memory", MemorySettings, MEMORY),
     PageEntry("Weigh", "pages/6_Quality.py", "Quality", QualitySettings, QUALITY),
     PageEntry("Weigh", "pages/7_Speed.py", "Speed", SpeedSettings, SPEED),
+    PageEntry("Trust", "pages/8_Exactness.py", "Exactness", ExactnessSettings, EXACTNESS),
 )
 register(PAGES)

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import DynamicCache, PreTrainedModel
 
 from kvviz.analysis.exactness.reading import Reading, refuse_places
 from kvviz.models.altered import in_format, with_adapter
-from kvviz.models.stock import stock_logits
+from kvviz.models.stock import stock_attention, stock_logits
 from kvviz.run.progress import Progress, Watch
 from kvviz.text.counting import plural
 
@@ -184,6 +184,15 @@ def in_other_format(
     """Cached against uncached where all of both is computed in another number format."""
     with in_format(model, getattr(torch, number_format)):
         return reused(model, ids, prefix, Condition(), uncached_logits(model, ids, prefix), rows=rows)
+
+
+def stock_gap(model: PreTrainedModel, ids: Tensor, prefix: int, uncached: Tensor) -> float:
+    """How far the stock model's own cached answers are from its uncached ones, in nats: the order of its sums alone."""
+    places, entries = torch.arange(len(ids), device=ids.device)[None], DynamicCache(config=model.config)
+    with stock_attention(model), torch.inference_mode():
+        for part in (slice(0, prefix), slice(prefix, None)):
+            answer = model(input_ids=ids[None, part], position_ids=places[:, part], cache=entries, use_cache=True)
+    return compare(answer.logits[0], uncached, prefix).gap
 
 
 def allowed_gap(model: PreTrainedModel, stock_gap: float) -> float:

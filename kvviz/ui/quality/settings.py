@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kvviz.choices.experiment import TOKENS_LIMIT
 from kvviz.choices.setup import read_setup, spelled
-from kvviz.choices.words import number_parser, one_of
+from kvviz.choices.words import number_parser, one_of, yes_or_no
 from kvviz.ui.shell.parts import part_setting
 from kvviz.ui.shell.settings import PageSettings, linked
 
@@ -60,11 +60,6 @@ def parse_stream_tokens(word: str) -> int:
     return tokens
 
 
-def parse_every(word: str) -> bool:
-    """Yes or no, as Python writes them."""
-    return one_of("value of every_token", ("True", "False"))(word) == "True"
-
-
 def separate(words: str) -> list[str]:
     """The setups of a list as they are spelled."""
     return [line.strip() for line in words.split(";") if line.strip()]
@@ -88,7 +83,7 @@ class QualitySettings(PageSettings):
     added: str = linked("setups", "", parse_added)
     stream_text: str = linked("stream_text", "reference", one_of("stream", tuple(STREAM_WORDS)))
     stream_tokens: int = linked("stream_tokens", STREAM_TOKENS, parse_stream_tokens)
-    every: bool = linked("every_token", False, parse_every)
+    every: bool = linked("every_token", False, yes_or_no("every_token"))
     predicted: int | None = linked("predicted", None, number_parser("predicted", 1, TOKENS_LIMIT))
     trade: str = linked("trade", "loss", one_of("trade-off", tuple(TRADES)))
     task: str = linked("task", "passkey", one_of("task", tuple(TASK_WORDS)))
