@@ -12,6 +12,7 @@ from kvviz import figures
 from kvviz.figures.bars import bars
 from kvviz.figures.context import Line, bytes_against_context
 from kvviz.figures.distance import distance_lines
+from kvviz.figures.exactness import GapLine, angle_map, change_map, gap_lines, mask_map
 from kvviz.figures.gone import gone_map
 from kvviz.figures.limits import limit_table
 from kvviz.figures.memory import Box, memory_boxes
@@ -20,6 +21,7 @@ from kvviz.figures.reach import cone_map, depth_map, parts_map
 from kvviz.figures.scores import score_bars
 from kvviz.figures.sweep import Kept, loss_against_bytes
 from kvviz.figures.tradeoff import Setting, trade_off
+from kvviz.figures.weights import way_bars
 from tests.figures.examples import attention, labels, random_lifetimes
 
 
@@ -55,6 +57,11 @@ def every_figure(count):
         "loss_by_depth": loss_by_depth([("<b>A", "a", steps[:1] * 0.5)], [0]),
         "loss_against_bytes": loss_against_bytes([Kept("<b>h2o", "<i>A", 10, 2.0)], Kept("full", "all", 20, 1.0)),
         "trade_off": trade_off([Setting("<b>h2o", "<i>A", 0.5, 1.0, "<b>A")], axis="loss", is_more_better=False),
+        "gap_lines": gap_lines([GapLine("<b>A", "a", steps * 1e-5, 0), GapLine("<i>B", "b", steps * 0.1)], 3, 2e-4),
+        "change_map": change_map(np.full((3, count), 0.1), names, title="<i>A"),
+        "mask_map": mask_map(np.tri(count, 2 * count, dtype=bool), np.tri(count, 2 * count, count, dtype=bool), count),
+        "angle_map": angle_map(np.outer(steps, [1.0, 0.1]), names),
+        "way_bars": way_bars(names, {"<b>A": steps / count, "B": steps / count}, ["a", "b"], title="<i>A"),
         "ring": figures.ring(range(max(count - 4, 0), count), 4, names, newest=count - 1),
     }
 

@@ -24,6 +24,8 @@ from kvviz.policies.streaming import Streaming
 from kvviz.policies.window import Window
 from kvviz.ui.attention.settings import SCALES, AttentionSettings
 from kvviz.ui.cache.settings import PARTS, CacheSettings
+from kvviz.ui.exactness.settings import LONGEST_EDIT, ExactnessSettings
+from kvviz.ui.exactness.settings import PARTS as EXACT_PARTS
 from kvviz.ui.memory.settings import MemorySettings
 from kvviz.ui.quality.settings import (
     ADDED_LIMIT,
@@ -86,6 +88,16 @@ own = some.tuples(
         prompt=some.integers(64, 2048),
         new=some.integers(2, 256),
         repeats=some.integers(1, 9),
+    ),
+    some.builds(
+        ExactnessSettings,
+        part=some.sampled_from([*EXACT_PARTS]),
+        prefix=some.booleans(),
+        replaced=some.integers(0, 8192),
+        adapter=some.integers(0, 100),
+        edit=some.text(some.characters(exclude_categories=["Cs"]), max_size=LONGEST_EDIT),
+        step=some.none() | some.integers(0, 8192),
+        budget=some.integers(2, 1024),
     ),
 )
 views = some.builds(
