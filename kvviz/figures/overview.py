@@ -21,8 +21,12 @@ def layer_head_grid(
     selected: tuple[int, int] | None = None,
     value_range: tuple[float, float] = (0.0, 1.0),
     title: str = "",
+    row: int = 16,
 ) -> Drawing:
-    """A heat map of one measure, (L, A) layers × heads, layer 0 at the top; the selected cell is outlined."""
+    """A heat map of one measure, (L, A) layers × heads, layer 0 at the top; the selected cell is outlined.
+
+    ``row`` is the height of a layer in pixels.
+    """
     low, high = value_range
     if not high > low:
         raise ValueError(f"The range of the colours must grow, not run from {low} to {high}.")
@@ -34,7 +38,7 @@ def layer_head_grid(
     fig.update_yaxes(index_axis("layer", round_step(layers / 8), [layers - 0.5, -0.5]))
     if selected is not None:
         outline(fig, *selected)
-    height = min(60 + 16 * layers, 560)
+    height = min(60 + row * layers, 560)
     alt = overview_alt(z, name, unit, title)
     kind = f"overview {z.shape}"
     lay_out(fig, kind=kind, alt=alt, height=height, title=title, bar_title=f"{name} ({unit})")

@@ -13,6 +13,8 @@ from kvviz.ui.exactness.examples import EXAMPLES as EXACTNESS
 from kvviz.ui.exactness.settings import ExactnessSettings
 from kvviz.ui.memory.examples import EXAMPLES as MEMORY
 from kvviz.ui.memory.settings import MemorySettings
+from kvviz.ui.precision.examples import EXAMPLES as PRECISION
+from kvviz.ui.precision.settings import PrecisionSettings
 from kvviz.ui.quality.examples import EXAMPLES as QUALITY
 from kvviz.ui.quality.settings import QualitySettings
 from kvviz.ui.receptive_field.examples import EXAMPLES as RECEPTIVE_FIELD
@@ -36,6 +38,7 @@ PAGES = (
     PageEntry("Weigh", "pages/5_Memory.py", "Memory", MemorySettings, MEMORY),
     PageEntry("Weigh", "pages/6_Quality.py", "Quality", QualitySettings, QUALITY),
     PageEntry("Weigh", "pages/7_Speed.py", "Speed", SpeedSettings, SPEED),
+    PageEntry("Weigh", "pages/9_Precision.py", "Precision", PrecisionSettings, PRECISION),
     PageEntry("Trust", "pages/8_Exactness.py", "Exactness", ExactnessSettings, EXACTNESS),
 )
 register(PAGES)

@@ -10,6 +10,7 @@ import pytest
 
 from kvviz import figures
 from kvviz.figures.bars import bars
+from kvviz.figures.channels import channel_errors, coded_group
 from kvviz.figures.context import Line, bytes_against_context
 from kvviz.figures.distance import distance_lines
 from kvviz.figures.exactness import GapLine, angle_map, change_map, gap_lines, mask_map
@@ -62,6 +63,8 @@ def every_figure(count):
         "mask_map": mask_map(np.tri(count, 2 * count, dtype=bool), np.tri(count, 2 * count, count, dtype=bool), count),
         "angle_map": angle_map(np.outer(steps, [1.0, 0.1]), names),
         "way_bars": way_bars(names, {"<b>A": steps / count, "B": steps / count}, ["a", "b"], title="<i>A"),
+        "channel_errors": channel_errors(steps * 1.0, steps * 0.1, steps * 0.2, 1.5, title="<i>A"),
+        "coded_group": coded_group(steps * 1.0, steps.tolist(), steps * 1.1, np.arange(4.0), steps.tolist(), "channel"),
         "ring": figures.ring(range(max(count - 4, 0), count), 4, names, newest=count - 1),
     }
 

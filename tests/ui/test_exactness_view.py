@@ -12,9 +12,9 @@ from kvviz.analysis.exactness.removal import OneStep
 from kvviz.analysis.exactness.renumbering import Slots
 from kvviz.analysis.exactness.reuse import Compared
 from kvviz.ui.exactness import edits, numbering, removal, reuse
-from kvviz.ui.exactness.common import scientific
 from kvviz.ui.exactness.settings import ExactnessSettings, parse_edit
 from kvviz.ui.shell.state import View
+from kvviz.ui.shell.words import scientific
 
 
 def line(name: str, gaps: list[float], likeliest: list[int]) -> reuse.Reused:

@@ -27,6 +27,8 @@ from kvviz.ui.cache.settings import PARTS, CacheSettings
 from kvviz.ui.exactness.settings import LONGEST_EDIT, ExactnessSettings
 from kvviz.ui.exactness.settings import PARTS as EXACT_PARTS
 from kvviz.ui.memory.settings import MemorySettings
+from kvviz.ui.precision.settings import PARTS as PRECISION_PARTS
+from kvviz.ui.precision.settings import PrecisionSettings
 from kvviz.ui.quality.settings import (
     ADDED_LIMIT,
     LENGTHS,
@@ -88,6 +90,13 @@ own = some.tuples(
         prompt=some.integers(64, 2048),
         new=some.integers(2, 256),
         repeats=some.integers(1, 9),
+    ),
+    some.builds(
+        PrecisionSettings,
+        part=some.sampled_from([*PRECISION_PARTS]),
+        group=some.integers(1, 1024),
+        residual=some.integers(1, 2048),
+        channel=some.none() | some.integers(0, 1023),
     ),
     some.builds(
         ExactnessSettings,

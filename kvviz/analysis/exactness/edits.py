@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from kvviz.analysis.exactness.reading import Reading
+from kvviz.run.reading import Reading
 
 Floats = NDArray[np.float64]
 SAME = 1e-5  # a relative change below it is another order of the same sums; where shapes are equal it is exactly 0

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from kvviz.analysis.exactness.reading import Reading
 from kvviz.analysis.exactness.reuse import Compared, compare
+from kvviz.run.reading import Reading
 from kvviz.run.replay import token_losses
 
 Losses = NDArray[np.float64]

@@ -15,8 +15,8 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from kvviz.analysis.exactness.masks import Losses, losses_of, read_prefix
-from kvviz.analysis.exactness.reading import Attended, Reading
 from kvviz.run import attention
+from kvviz.run.reading import Attended, Reading
 
 WAYS = ("full", "removed", "zeroed")
 Floats = NDArray[np.float64]

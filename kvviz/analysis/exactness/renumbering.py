@@ -12,9 +12,9 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from kvviz.analysis.exactness.masks import Losses
-from kvviz.analysis.exactness.reading import Reading
 from kvviz.choices.setup import Setup
 from kvviz.policies.streaming import Streaming
+from kvviz.run.reading import Reading
 from kvviz.run.replay import replay, token_losses
 from kvviz.run.rotation import ropes_of
 

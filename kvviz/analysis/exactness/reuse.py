@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
-from kvviz.analysis.exactness.reading import Reading, refuse_places
 from kvviz.models.altered import in_format, with_adapter
 from kvviz.models.stock import stock_attention, stock_logits
 from kvviz.run.progress import Progress, Watch
+from kvviz.run.reading import Reading, refuse_places
 from kvviz.text.counting import plural
 
 CHUNK = 64  # rows compared at once: one has as many numbers as the model knows tokens

@@ -83,11 +83,3 @@ def job_for(
         return Result(found, found.nbytes)
 
     return (name, *text_key(experiment), *more), run
-
-
-def scientific(value: float) -> str:
-    """``4.6·10⁻⁵`` for small numbers, three digits for others."""
-    if value == 0 or value >= 0.001:
-        return f"{value:.3g}"
-    digits, _, power = f"{value:.1e}".partition("e")
-    return f"{digits}·10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"

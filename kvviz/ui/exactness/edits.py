@@ -10,7 +10,7 @@ import streamlit as st
 
 from kvviz.choices.experiment import TOKENS_LIMIT
 from kvviz.figures.exactness import change_map
-from kvviz.ui.exactness.common import Asked, job_for, scientific
+from kvviz.ui.exactness.common import Asked, job_for
 from kvviz.ui.exactness.settings import LONGEST_EDIT, ExactnessSettings
 from kvviz.ui.shell import waiting
 from kvviz.ui.shell.chart import show
@@ -18,7 +18,7 @@ from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.jobs import Job
 from kvviz.ui.shell.number_fields import whole_number
 from kvviz.ui.shell.state import View, kept_setting
-from kvviz.ui.shell.words import plain, plural
+from kvviz.ui.shell.words import plain, plural, scientific
 
 if TYPE_CHECKING:
     from kvviz.analysis.exactness.edits import Changes

@@ -11,12 +11,13 @@ import streamlit as st
 from kvviz.figures import Drawing
 from kvviz.figures.exactness import mask_map
 from kvviz.figures.series import series_lines
-from kvviz.ui.exactness.common import Asked, job_for, scientific
+from kvviz.ui.exactness.common import Asked, job_for
 from kvviz.ui.shell import waiting
 from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.jobs import Job
 from kvviz.ui.shell.state import View
+from kvviz.ui.shell.words import scientific
 
 if TYPE_CHECKING:
     from kvviz.analysis.exactness.masks import Masked

@@ -12,14 +12,14 @@ from kvviz.choices.experiment import TOKENS_LIMIT
 from kvviz.figures import Drawing
 from kvviz.figures.series import series_lines
 from kvviz.figures.weights import way_bars
-from kvviz.ui.exactness.common import Asked, job_for, scientific
+from kvviz.ui.exactness.common import Asked, job_for
 from kvviz.ui.shell import waiting
 from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.jobs import Job
 from kvviz.ui.shell.number_fields import whole_number
 from kvviz.ui.shell.state import View
-from kvviz.ui.shell.words import plain
+from kvviz.ui.shell.words import plain, scientific
 
 if TYPE_CHECKING:
     from kvviz.analysis.exactness.masks import Losses

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from kvviz.figures import Drawing
 from kvviz.figures.exactness import GapLine, gap_lines
-from kvviz.ui.exactness.common import Asked, job_for, scientific
+from kvviz.ui.exactness.common import Asked, job_for
 from kvviz.ui.exactness.settings import ExactnessSettings
 from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.jobs import Job, Result
 from kvviz.ui.shell.runs import WORKER, Key
 from kvviz.ui.shell.state import View
-from kvviz.ui.shell.words import plain, plural
+from kvviz.ui.shell.words import plain, plural, scientific
 
 if TYPE_CHECKING:
     from kvviz.analysis.exactness.reuse import Compared, Condition

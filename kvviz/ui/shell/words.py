@@ -17,6 +17,7 @@ __all__ = [
     "listed",
     "plain",
     "plural",
+    "scientific",
     "setup_words",
     "side_words",
     "spans",
@@ -72,6 +73,14 @@ def spans(numbers: Sequence[int]) -> str:
         else:
             runs.append([number, number])
     return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in runs)
+
+
+def scientific(value: float) -> str:
+    """``4.6·10⁻⁵`` for small numbers, three digits for others."""
+    if value == 0 or value >= 0.001:
+        return f"{value:.3g}"
+    digits, _, power = f"{value:.1e}".partition("e")
+    return f"{digits}·10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
 def plain(sentence: str) -> str:

@@ -9,10 +9,10 @@ from transformers import DynamicCache
 
 from kvviz.analysis.exactness.edits import changes_by_appending, changes_by_edit, edited, entries_of
 from kvviz.analysis.exactness.masks import corner_mask, masked, right_mask
-from kvviz.analysis.exactness.reading import Reading
 from kvviz.analysis.exactness.removal import one_step, removal_losses
 from kvviz.analysis.exactness.renumbering import kept_mask, losses_by_numbering, slots_at, unrotated_logits
 from kvviz.policies.streaming import Streaming
+from kvviz.run.reading import Reading
 from tests.analysis.exactness.stock_runs import double, row_gaps, stock_read, stock_reuse
 from tests.tiny import some_ids, stock, tiny
 

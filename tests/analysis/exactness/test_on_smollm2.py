@@ -9,7 +9,6 @@ from torch import Tensor
 
 from kvviz.analysis.exactness.edits import changes_by_appending, changes_by_edit, edited
 from kvviz.analysis.exactness.masks import masked, read_prefix
-from kvviz.analysis.exactness.reading import Reading
 from kvviz.analysis.exactness.removal import one_step, removal_losses
 from kvviz.analysis.exactness.renumbering import losses_by_numbering
 from kvviz.analysis.exactness.reuse import (
@@ -26,6 +25,7 @@ from kvviz.analysis.exactness.reuse import (
 from kvviz.choices.texts import DEFAULT_TEXT, PRESETS
 from kvviz.models import Loaded, tokens
 from kvviz.policies.streaming import Streaming
+from kvviz.run.reading import Reading
 from tests.analysis.exactness.stock_runs import row_gaps, stock_read
 
 pytestmark = pytest.mark.real

@@ -1,0 +1,1 @@
+"""How few bits? What coding keys and values changes in a layer, and what that costs; may import what analysis may."""
