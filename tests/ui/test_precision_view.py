@@ -41,8 +41,8 @@ CHOSEN = PrecisionSettings()
 
 def test_the_headline_has_every_storage_and_its_worst_layer() -> None:
     assert errors.headline(FOUND, CHOSEN) == (
-        "int4 keys move 3 % of the attention (4 % in layer 1); int2 15 % (20 % in layer 1); int8 0.15 % (0.2 % in layer "
-        "1)."
+        "int4 keys move 3 % of the attention (4 % in layer 1); int2 15 % (20 % in layer 1); int8 0.15 % (0.2 % in "
+        "layer 1)."
     )
     assert "int4 keys move 6 %" in errors.headline(FOUND, replace(CHOSEN, grouping="token"))
     assert "of which the last query sees 224 keys coded" in errors.measured_words(FOUND, CHOSEN)
