@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kvviz.cli import inputs
 from kvviz.cli.inputs import check_least, encoded, prompt_of, say_notes, setup_of, token_ids_of
 from kvviz.cli.options import add_setup_options, number, whole
-
-if TYPE_CHECKING:
-    from kvviz.models import Loaded
+from kvviz.models.tokens import stop_tokens
 
 ABOUT = "let the model write under a setup"
 
@@ -47,7 +45,7 @@ def answer(arguments: argparse.Namespace) -> dict[str, Any]:
         ids,
         setup,
         arguments.max_new_tokens,
-        stop_at=stop_tokens(loaded),
+        stop_at=stop_tokens(loaded.model, loaded.tokenizer),
         temperature=arguments.temperature,
         top_p=arguments.top_p,
         seed=arguments.seed,
@@ -64,10 +62,3 @@ def answer(arguments: argparse.Namespace) -> dict[str, Any]:
         "ttft_seconds": trace.ttft_seconds,
         "tokens_per_second": trace.tokens_per_second,
     }
-
-
-def stop_tokens(loaded: Loaded) -> set[int]:
-    """The end-of-text tokens that the model itself names."""
-    named = loaded.model.generation_config.eos_token_id
-    several = named if isinstance(named, list) else [named]
-    return {token for token in (*several, loaded.tokenizer.eos_token_id) if token is not None}

@@ -43,6 +43,8 @@ LEAST = {
     "remove": 0,
     "window": 1,
     "shift": 0,
+    "width": 1,
+    "depth": 1,
 }
 
 

@@ -15,7 +15,21 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol
 
-from kvviz.cli import attention, check, exact, generate, keep, memory, needle, nll, policies, reach, report, sweep
+from kvviz.cli import (
+    attention,
+    check,
+    draft,
+    exact,
+    generate,
+    keep,
+    memory,
+    needle,
+    nll,
+    policies,
+    reach,
+    report,
+    sweep,
+)
 from kvviz.cli.inputs import RefusedModel, say
 from kvviz.knobs import suggestion
 from kvviz.models import ModelError
@@ -44,6 +58,7 @@ COMMANDS: dict[str, Command] = {
     "sweep": sweep,
     "report": report,
     "exact": exact,
+    "draft": draft,
 }
 # what argparse says, and what a person is told; a message that fits none is told as it is
 PLAIN_WORDS = (

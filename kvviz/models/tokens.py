@@ -32,6 +32,13 @@ def encode(tokenizer: Any, text: str, limit: int) -> list[int]:
     return ids[:limit]
 
 
+def stop_tokens(model: Any, tokenizer: Any) -> set[int]:
+    """The end-of-text tokens that the model itself names."""
+    named = model.generation_config.eos_token_id
+    several = named if isinstance(named, list) else [named]
+    return {token for token in (*several, tokenizer.eos_token_id) if token is not None}
+
+
 def pieces(tokenizer: Any, ids: Sequence[int]) -> list[bytes]:
     """Return the bytes of each token; joined they are the text's UTF-8. An id without a token has no bytes."""
     written = _written(tokenizer)

@@ -44,9 +44,10 @@ class Reading:
 
     softmax = "standard"
 
-    def __init__(self, model: PreTrainedModel) -> None:
+    def __init__(self, model: PreTrainedModel, layers: int | None = None) -> None:
+        """``layers``: only the first ones are there, where the caller has shortened the model (``first_layers``)."""
         self.model, self.device = model, model.device
-        self.windows = native_windows(model.config)
+        self.windows = native_windows(model.config)[:layers]
         self.layers = [SlotsLayer(Native(), model.device) for _ in self.windows]
         self.entered = torch.empty(0, dtype=torch.long, device=model.device)  # (K,) the order in which entries came
         self.watcher: Watcher | None = None
@@ -63,14 +64,17 @@ class Reading:
         *,
         positions: Tensor | None = None,
         visible: Tensor | None = None,
+        order: Tensor | None = None,
     ) -> Tensor:
         """Logits (R, vocabulary) of R further tokens, whose entries are then held too.
 
         Without ``positions`` (R,) they follow on those read before; without ``visible`` (R, held + R) bool every row
-        sees what is held and its own block up to itself.
+        sees what is held and its own block up to itself. ``order`` (R,) counts tokens for windows of the model's own:
+        the branches of a tree stand side by side.
         """
         ids = torch.as_tensor(token_ids, device=self.device).view(-1)
-        order = torch.arange(self.fed, self.fed + len(ids), device=self.device)
+        if order is None:
+            order = torch.arange(self.fed, self.fed + len(ids), device=self.device)
         places = order if positions is None else positions
         refuse_places(self.model, int(places.max()) + 1)
         self.entered = torch.cat([self.entered, order])
@@ -101,9 +105,13 @@ class Reading:
 
     def copy(self) -> Reading:
         """Another reading that goes on from the same entries."""
-        other = Reading(self.model)
+        return self.first_layers(len(self.layers))
+
+    def first_layers(self, count: int) -> Reading:
+        """A copy of the first layers alone."""
+        other = Reading(self.model, count)
         other.entered, other.fed = self.entered, self.fed
-        for layer, (keys, values) in zip(other.layers, self.entries(), strict=True):
+        for layer, (keys, values) in zip(other.layers, self.entries()[:count], strict=bool(self.held)):
             layer.update(keys.clone(), values.clone())
         return other
 
@@ -119,13 +127,17 @@ class Reading:
             assert isinstance(layer.store, NativeStore)
             layer.store.entries = keys.to(dtype), values.to(dtype)
 
-    @torch.inference_mode()
     def remove(self, place: int) -> None:
         """Drop one entry of every head: those left keep their positions."""
         left = torch.arange(self.held, device=self.device) != place
-        self.entered = self.entered[left]
+        self.keep(left.nonzero()[:, 0])
+
+    @torch.inference_mode()
+    def keep(self, slots: Tensor) -> None:
+        """Keep only these slots (n,), ascending, in every head: those left keep their positions."""
+        self.entered = self.entered[slots]
         for layer in self.layers:
-            layer.retain(left.nonzero()[:, 0].expand(layer.heads, -1))
+            layer.retain(slots.expand(layer.heads, -1))
 
     @torch.inference_mode()
     def zero(self, place: int) -> None:
