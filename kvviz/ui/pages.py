@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from kvviz.ui.attention.examples import EXAMPLES as ATTENTION
 from kvviz.ui.attention.settings import AttentionSettings
+from kvviz.ui.branches.examples import EXAMPLES as BRANCHES
+from kvviz.ui.branches.settings import BranchesSettings
 from kvviz.ui.cache.examples import EXAMPLES as CACHE
 from kvviz.ui.cache.settings import CacheSettings
 from kvviz.ui.exactness.examples import EXAMPLES as EXACTNESS
@@ -40,5 +42,6 @@ PAGES = (
     PageEntry("Weigh", "pages/7_Speed.py", "Speed", SpeedSettings, SPEED),
     PageEntry("Weigh", "pages/9_Precision.py", "Precision", PrecisionSettings, PRECISION),
     PageEntry("Trust", "pages/8_Exactness.py", "Exactness", ExactnessSettings, EXACTNESS),
+    PageEntry("Trust", "pages/10_Branches.py", "Branches", BranchesSettings, BRANCHES),
 )
 register(PAGES)

@@ -22,6 +22,7 @@ from kvviz.figures.reach import cone_map, depth_map, parts_map
 from kvviz.figures.scores import score_bars
 from kvviz.figures.sweep import Kept, loss_against_bytes
 from kvviz.figures.tradeoff import Setting, trade_off
+from kvviz.figures.tree import Node, accepted_bars, draft_tree, step_slots, tree_mask
 from kvviz.figures.weights import way_bars
 from tests.figures.examples import attention, labels, random_lifetimes
 
@@ -65,6 +66,10 @@ def every_figure(count):
         "way_bars": way_bars(names, {"<b>A": steps / count, "B": steps / count}, ["a", "b"], title="<i>A"),
         "channel_errors": channel_errors(steps * 1.0, steps * 0.1, steps * 0.2, 1.5, title="<i>A"),
         "coded_group": coded_group(steps * 1.0, steps.tolist(), steps * 1.1, np.arange(4.0), steps.tolist(), "channel"),
+        "draft_tree": draft_tree("<b>", [Node("<i>", -1, 1, True, 0.1), Node("b", 0, 2, False, 0.0)], added="</s>"),
+        "tree_mask": tree_mask(np.tri(3, 5, 2, dtype=bool), labels(5), 2, title="<i>A"),
+        "step_slots": step_slots(labels(5), 2, [0, 2], title="<i>A"),
+        "accepted_bars": accepted_bars([3, 4], [1, 0], 1, title="<i>A"),
         "ring": figures.ring(range(max(count - 4, 0), count), 4, names, newest=count - 1),
     }
 

@@ -23,6 +23,8 @@ from kvviz.policies.rolling import Rolling
 from kvviz.policies.streaming import Streaming
 from kvviz.policies.window import Window
 from kvviz.ui.attention.settings import SCALES, AttentionSettings
+from kvviz.ui.branches.settings import DRAFTER_WORDS, BranchesSettings
+from kvviz.ui.branches.settings import PARTS as BRANCHES_PARTS
 from kvviz.ui.cache.settings import PARTS, CacheSettings
 from kvviz.ui.exactness.settings import LONGEST_EDIT, ExactnessSettings
 from kvviz.ui.exactness.settings import PARTS as EXACT_PARTS
@@ -107,6 +109,13 @@ own = some.tuples(
         edit=some.text(some.characters(exclude_categories=["Cs"]), max_size=LONGEST_EDIT),
         step=some.none() | some.integers(0, 8192),
         budget=some.integers(2, 1024),
+    ),
+    some.builds(
+        BranchesSettings,
+        part=some.sampled_from([*BRANCHES_PARTS]),
+        drafter=some.sampled_from([*DRAFTER_WORDS]),
+        width=some.integers(1, 16),
+        step=some.none() | some.integers(0, 128),
     ),
 )
 views = some.builds(
