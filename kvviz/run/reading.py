@@ -121,6 +121,14 @@ class Reading:
         return [pair for pair in found if pair is not None]
 
     @torch.inference_mode()
+    def hold(self, layers: list[tuple[Tensor, Tensor]]) -> None:
+        """Begin with keys and values (1, H, K, D) of every layer, computed elsewhere for the first K tokens."""
+        for layer, (keys, values) in zip(self.layers, layers, strict=True):
+            layer.update(keys, values)
+        self.fed = layers[0][0].shape[2]
+        self.entered = torch.arange(self.fed, device=self.device)
+
+    @torch.inference_mode()
     def to(self, dtype: torch.dtype) -> None:
         """Hold the entries in another number format."""
         for layer, (keys, values) in zip(self.layers, self.entries(), strict=True):
