@@ -45,6 +45,7 @@ LEAST = {
     "shift": 0,
     "width": 1,
     "depth": 1,
+    "blocks": 1,
 }
 
 

@@ -28,6 +28,7 @@ from kvviz.cli import (
     policies,
     reach,
     report,
+    share,
     sweep,
 )
 from kvviz.cli.inputs import RefusedModel, say
@@ -59,6 +60,7 @@ COMMANDS: dict[str, Command] = {
     "report": report,
     "exact": exact,
     "draft": draft,
+    "share": share,
 }
 # what argparse says, and what a person is told; a message that fits none is told as it is
 PLAIN_WORDS = (
