@@ -17,6 +17,8 @@ from kvviz.ui.memory.examples import EXAMPLES as MEMORY
 from kvviz.ui.memory.settings import MemorySettings
 from kvviz.ui.precision.examples import EXAMPLES as PRECISION
 from kvviz.ui.precision.settings import PrecisionSettings
+from kvviz.ui.prefixes.examples import EXAMPLES as PREFIXES
+from kvviz.ui.prefixes.settings import PrefixesSettings
 from kvviz.ui.quality.examples import EXAMPLES as QUALITY
 from kvviz.ui.quality.settings import QualitySettings
 from kvviz.ui.receptive_field.examples import EXAMPLES as RECEPTIVE_FIELD
@@ -43,5 +45,6 @@ PAGES = (
     PageEntry("Weigh", "pages/9_Precision.py", "Precision", PrecisionSettings, PRECISION),
     PageEntry("Trust", "pages/8_Exactness.py", "Exactness", ExactnessSettings, EXACTNESS),
     PageEntry("Trust", "pages/10_Branches.py", "Branches", BranchesSettings, BRANCHES),
+    PageEntry("Trust", "pages/11_Prefixes.py", "Prefixes", PrefixesSettings, PREFIXES),
 )
 register(PAGES)

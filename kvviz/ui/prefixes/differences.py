@@ -1,0 +1,112 @@
+"""Where a prompt breaks and why: the first token that differs, its neighbours, and the reason in plain words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvviz.ui.prefixes.run import Shared
+from kvviz.ui.shell.words import plain, plural
+
+AROUND = 4  # tokens on both sides of the first that differs
+
+
+@dataclass(frozen=True)
+class Break:
+    """One prompt beside the earlier one that it shares most with, both by index."""
+
+    prompt: int
+    other: int
+    shared: int
+    position: int | None
+
+
+def breaks(shared: Shared) -> list[Break]:
+    """Of every prompt but the first."""
+    found = []
+    for place, one in enumerate(shared.sharing.prompts):
+        if one.difference is not None:
+            found.append(Break(place, one.difference.other, one.difference.shared, one.difference.position))
+    return found
+
+
+def neighbours(shared: Shared, prompt: int, position: int) -> tuple[str, str, str]:
+    """The tokens before, the one at the position, and those after it, as they are shown."""
+    labels = shared.labels[prompt]
+    before = "".join(labels[max(0, position - AROUND) : position])
+    start = "…" if position > AROUND else ""
+    rest = labels[position + 1 : position + 1 + AROUND]
+    end = "…" if position + 1 + AROUND < len(labels) else ""
+    return start + before, labels[position], "".join(rest) + end
+
+
+def reason(shared: Shared, one: Break) -> str:
+    """Why the prompt was a hit no further, in plain words."""
+    block = shared.sharing.block
+    if one.position is None:
+        return ended_words(shared, one)
+    mine, other = (shared.pieces[place][one.position] for place in (one.prompt, one.other))
+    said = kind_of_difference(shared, one, mine, other)
+    if one.position == 0:
+        return f"{said} It is the very first token, so nothing can be shared."
+    hits = shared.sharing.prompts[one.prompt].hit_tokens
+    lost = one.shared - hits
+    if hits == 0:
+        return f"{said} The {plural(one.shared, 'equal token')} before it do not fill a block of {block}: no hit."
+    part = f", {plural(lost, 'equal token')} more do not fill another one" if lost else ""
+    return f"{said} Hits are the {hits} tokens in whole blocks of {block} before it{part}."
+
+
+def ended_words(shared: Shared, one: Break) -> str:
+    """Of two prompts one of which is the beginning of the other."""
+    mine, other = len(shared.tokens[one.prompt]), len(shared.tokens[one.other])
+    block, hits = shared.sharing.block, shared.sharing.prompts[one.prompt].hit_tokens
+    rule = f"{hits} of its {mine} tokens were hits: whole blocks of {block} only, and the last token is always computed"
+    if mine == other:
+        return f"It is the same prompt once more. {rule}, for its answer is wanted."
+    if mine < other:
+        return f"It is the beginning of prompt {one.other + 1}. {rule}."
+    return f"It goes on where prompt {one.other + 1} ends, so all of that could be shared. {rule}."
+
+
+def kind_of_difference(shared: Shared, one: Break, mine: str, other: str) -> str:
+    """What sort of difference it is, from the text of both."""
+    assert one.position is not None
+    rest, rest_other = (
+        "".join(shared.pieces[place][one.position : one.position + AROUND]) for place in (one.prompt, one.other)
+    )
+    longest = max(len(mine), len(other))
+    if rest[:longest] == rest_other[:longest] or rest.startswith(rest_other) or rest_other.startswith(rest):
+        return "The letters are the same and the tokens are not: the text was cut into other pieces."
+    if mine.strip() == other.strip() or not mine.strip() or not other.strip():
+        return "Only white space differs: a blank or a line break more or less makes another token."
+    if any(sign.isdigit() for sign in mine + other):
+        return "A number differs, as in a date, a time or an identifier."
+    if mine.lower() == other.lower():
+        return "Only capital letters differ."
+    return "Another word stands there."
+
+
+def table(shared: Shared) -> str:
+    """A row for each prompt but the first, for Markdown: both sides of the break, and the reason."""
+    header = (
+        "| prompt | equal tokens | hits | this prompt | the other prompt | why not further "
+        "|\n|---|--:|--:|---|---|---|\n"
+    )
+    return header + "\n".join(row(shared, one) for one in breaks(shared))
+
+
+def row(shared: Shared, one: Break) -> str:
+    served = shared.sharing.prompts[one.prompt]
+    sides = [side(shared, place, one.position) for place in (one.prompt, one.other)]
+    return (
+        f"| {one.prompt + 1} (beside {one.other + 1}) | {one.shared} of {served.tokens} | {served.hit_tokens} "
+        f"| {' | '.join(sides)} | {plain(reason(shared, one))} |"
+    )
+
+
+def side(shared: Shared, prompt: int, position: int | None) -> str:
+    """The neighbours with the differing token in bold."""
+    if position is None:
+        return "–"
+    before, at, after = neighbours(shared, prompt, position)
+    return f"{plain(before)}**{plain(at)}**{plain(after)}"
