@@ -3,7 +3,7 @@
 import streamlit as st
 
 from kvviz.ui.pages import open_page
-from kvviz.ui.prefixes import differences, parts
+from kvviz.ui.prefixes import parts
 from kvviz.ui.prefixes import view as look
 from kvviz.ui.prefixes.run import share_job
 from kvviz.ui.prefixes.settings import PARTS, PrefixesSettings
@@ -14,13 +14,14 @@ from kvviz.ui.shell.words import plain
 
 page = open_page("Prefixes", "Where did the prefix break?")
 chosen = page.view.of(PrefixesSettings)
-heading, waits, figure = page.top.empty(), st.empty(), st.container()
+heading = page.top.empty()
 try:
     look.controls(chosen)
     key, compute = share_job(page.view)
 except ValueError as error:
     st.error(plain(str(error)))
     st.stop()
+waits, figure = st.empty(), st.container()
 part = part_menu(PrefixesSettings, PARTS)
 place = st.container()  # what it computes may take seconds, and the lesson need not wait
 page.lesson("prefixes")
@@ -31,7 +32,6 @@ shared = result.value
 heading.markdown(f"## {plain(look.headline(shared))}")
 with figure:
     show(look.tree_figure(shared), "radix-tree")
-    if len(shared.tokens) > 1:
-        st.markdown(differences.table(shared))
+    look.draw_break(shared, chosen)
 with place:
     parts.draw(part, chosen, shared)

@@ -75,7 +75,7 @@ PROMPT_SETS = {
     "blank": PromptSet("One blank more", (chat(RULES, FIRST), chat(RULES.replace("words and", "words  and"), FIRST))),
     "pieces": PromptSet(
         "The same letters, other tokens",
-        (f"{RULES} The reader asks about token", f"{RULES} The reader asks about tokenization in this library."),
+        (f"{RULES} Question: {FIRST} Answer: ", f"{RULES} Question: {FIRST} Answer: yes, on shelf four."),
     ),
     "order": PromptSet(
         "The question before the document",

@@ -18,6 +18,7 @@ from kvviz.figures.gone import gone_map
 from kvviz.figures.limits import limit_table
 from kvviz.figures.memory import Box, memory_boxes
 from kvviz.figures.needles import loss_by_depth, needle_grid
+from kvviz.figures.prefixes import Branch, pool_grid, radix_tree
 from kvviz.figures.reach import cone_map, depth_map, parts_map
 from kvviz.figures.scores import score_bars
 from kvviz.figures.sweep import Kept, loss_against_bytes
@@ -70,6 +71,10 @@ def every_figure(count):
         "tree_mask": tree_mask(np.tri(3, 5, 2, dtype=bool), labels(5), 2, title="<i>A"),
         "step_slots": step_slots(labels(5), 2, [0, 2], title="<i>A"),
         "accepted_bars": accepted_bars([3, 4], [1, 0], 1, title="<i>A"),
+        "radix_tree": radix_tree(
+            [Branch(0, 9, 0.5, None, 4, True, "<b>", ()), Branch(9, 12, 0, 0.5, 4, False, "<i>", (1,))]
+        ),
+        "pool_grid": pool_grid([(0, 2, 16), (25, 0, 16)], 16, title="<i>A"),
         "ring": figures.ring(range(max(count - 4, 0), count), 4, names, newest=count - 1),
     }
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as some
 from kvviz.choices.experiment import Experiment
 from kvviz.choices.linked_text import Text
 from kvviz.choices.patterns import Causal, Sliding
+from kvviz.choices.prompts import PROMPT_SETS
 from kvviz.choices.setup import POSITIONS, SOFTMAXES, Setup
 from kvviz.choices.texts import PRESETS
 from kvviz.knobs import spell
@@ -31,6 +32,8 @@ from kvviz.ui.exactness.settings import PARTS as EXACT_PARTS
 from kvviz.ui.memory.settings import MemorySettings
 from kvviz.ui.precision.settings import PARTS as PRECISION_PARTS
 from kvviz.ui.precision.settings import PrecisionSettings
+from kvviz.ui.prefixes.settings import PARTS as PREFIXES_PARTS
+from kvviz.ui.prefixes.settings import PrefixesSettings
 from kvviz.ui.quality.settings import (
     ADDED_LIMIT,
     LENGTHS,
@@ -116,6 +119,15 @@ own = some.tuples(
         drafter=some.sampled_from([*DRAFTER_WORDS]),
         width=some.integers(1, 16),
         step=some.none() | some.integers(0, 128),
+    ),
+    some.builds(
+        PrefixesSettings,
+        part=some.sampled_from([*PREFIXES_PARTS]),
+        chosen=some.sampled_from([*PROMPT_SETS]),
+        block=some.integers(1, 256),
+        limit=some.integers(0, 10_000),
+        forks=some.booleans(),
+        prompt=some.none() | some.integers(2, 8),
     ),
 )
 views = some.builds(

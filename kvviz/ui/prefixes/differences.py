@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 
+from kvviz.figures.theme import ACCENT
 from kvviz.ui.prefixes.run import Shared
-from kvviz.ui.shell.words import plain, plural
+from kvviz.ui.shell.words import plural
 
 AROUND = 4  # tokens on both sides of the first that differs
 
@@ -52,7 +54,7 @@ def reason(shared: Shared, one: Break) -> str:
     lost = one.shared - hits
     if hits == 0:
         return f"{said} The {plural(one.shared, 'equal token')} before it do not fill a block of {block}: no hit."
-    part = f", {plural(lost, 'equal token')} more do not fill another one" if lost else ""
+    part = f", {plural(lost, 'equal token')} more {'does' if lost == 1 else 'do'} not fill another one" if lost else ""
     return f"{said} Hits are the {hits} tokens in whole blocks of {block} before it{part}."
 
 
@@ -86,27 +88,32 @@ def kind_of_difference(shared: Shared, one: Break, mine: str, other: str) -> str
     return "Another word stands there."
 
 
-def table(shared: Shared) -> str:
-    """A row for each prompt but the first, for Markdown: both sides of the break, and the reason."""
-    header = (
-        "| prompt | equal tokens | hits | this prompt | the other prompt | why not further "
-        "|\n|---|--:|--:|---|---|---|\n"
-    )
-    return header + "\n".join(row(shared, one) for one in breaks(shared))
+def chosen_break(shared: Shared, prompt: int | None) -> Break | None:
+    """The prompt's that is chosen (counted from 1); else the first in which a token differs, or simply the first."""
+    found = breaks(shared)
+    wanted = [one for one in found if prompt is not None and one.prompt + 1 == prompt]
+    differing = [one for one in found if one.position is not None]
+    return next(iter([*wanted, *differing, *found]), None)
 
 
-def row(shared: Shared, one: Break) -> str:
+def title(shared: Shared, one: Break) -> str:
+    """What is compared, in numbers."""
     served = shared.sharing.prompts[one.prompt]
-    sides = [side(shared, place, one.position) for place in (one.prompt, one.other)]
     return (
-        f"| {one.prompt + 1} (beside {one.other + 1}) | {one.shared} of {served.tokens} | {served.hit_tokens} "
-        f"| {' | '.join(sides)} | {plain(reason(shared, one))} |"
+        f"Prompt {one.prompt + 1} beside prompt {one.other + 1}: {one.shared} of {served.tokens} tokens are equal, "
+        f"{served.hit_tokens} were hits."
     )
 
 
-def side(shared: Shared, prompt: int, position: int | None) -> str:
-    """The neighbours with the differing token in bold."""
-    if position is None:
-        return "–"
-    before, at, after = neighbours(shared, prompt, position)
-    return f"{plain(before)}**{plain(at)}**{plain(after)}"
+def sides(shared: Shared, one: Break) -> str:
+    """Both sides of the break one below the other, as HTML: every token escaped, the differing ones marked."""
+    if one.position is None:
+        return ""
+    rows = "".join(side(shared, place, one.position) for place in (one.other, one.prompt))
+    return f'<div style="font-family:monospace;line-height:2.1;overflow-wrap:anywhere">{rows}</div>'
+
+
+def side(shared: Shared, prompt: int, position: int) -> str:
+    before, at, after = (html.escape(part) for part in neighbours(shared, prompt, position))
+    mark = f'<b style="border-bottom:3px solid {ACCENT["b"]};padding:0 2px">{at}</b>'
+    return f"<div>prompt {prompt + 1} · token {position}: {before}{mark}{after}</div>"

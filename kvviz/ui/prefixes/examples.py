@@ -18,7 +18,7 @@ EXAMPLES = (
     ),
     Example(
         "The same letters, other tokens",
-        "The second text goes on where the first one ends, and its last word is cut into other tokens.",
+        "The first text ends with a blank and the second goes on from there; but a blank and its word are one token.",
         {"prompts": "pieces", "prefix_block": "1", **FREE},
     ),
     Example(
@@ -28,8 +28,8 @@ EXAMPLES = (
     ),
     Example(
         "Too few blocks",
-        "With 40 blocks there is no room for all: old prompts are closed and the leaves unused longest evicted.",
-        {"prompts": "document", "prefix_block": "16", "prefix_blocks": "40", "prefix_part": "blocks"}
+        "With 30 blocks there is no room for all: old prompts are closed and the leaves unused longest evicted.",
+        {"prompts": "document", "prefix_block": "16", "prefix_blocks": "30", "prefix_part": "blocks"}
         | {"two_answers": "False"},
     ),
     Example(

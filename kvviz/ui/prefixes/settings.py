@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvviz.choices.linked_text import Text, unpack
-from kvviz.choices.prompts import PROMPT_SETS
+from kvviz.choices.prompts import MOST_PROMPTS, PROMPT_SETS
 from kvviz.choices.words import number_parser, one_of, yes_or_no
 from kvviz.ui.shell.parts import part_setting
 from kvviz.ui.shell.settings import PASTE, PageSettings, linked
@@ -35,6 +35,7 @@ class PrefixesSettings(PageSettings):
     block: int = linked("prefix_block", 16, number_parser("prefix_block", 1, MOST_BLOCK))
     limit: int = linked("prefix_blocks", 0, number_parser("prefix_blocks", 0, MOST_BLOCKS))  # 0: no limit
     forks: bool = linked("two_answers", False, yes_or_no("two_answers"))
+    prompt: int | None = linked("prefix_prompt", None, number_parser("prefix_prompt", 2, MOST_PROMPTS))
     step: int | None = linked("prefix_step", None, number_parser("prefix_step", 0, MOST_STEPS))
 
     def words(self) -> dict[str, str]:

@@ -14,14 +14,14 @@ from kvviz.figures.prefixes import Branch, pool_grid, radix_tree
 from kvviz.figures.series import series_lines
 from kvviz.figures.theme import LINES
 from kvviz.measures.prefixes import Edge, radix_edges
-from kvviz.ui.prefixes.differences import breaks
+from kvviz.ui.prefixes.differences import breaks, chosen_break, reason, sides, title
 from kvviz.ui.prefixes.run import Shared
 from kvviz.ui.prefixes.settings import MOST_BLOCK, MOST_BLOCKS, PrefixesSettings
 from kvviz.ui.shell.drawn import drawn
 from kvviz.ui.shell.number_fields import whole_number
 from kvviz.ui.shell.settings import PASTE
 from kvviz.ui.shell.state import kept_setting
-from kvviz.ui.shell.words import plural, scientific
+from kvviz.ui.shell.words import plain, plural, scientific
 
 MIB, BEGINNING = 2**20, 28  # characters of a branch that are written above it
 
@@ -59,6 +59,23 @@ def headline(shared: Shared) -> str:
         f"{block} "
         f"{'was a hit' if own.hit_tokens // block == 1 else 'were hits'}."
     )
+
+
+def draw_break(shared: Shared, chosen: PrefixesSettings) -> None:
+    """One prompt's break: a menu where there are several, both sides, and why."""
+    one = chosen_break(shared, chosen.prompt)
+    if one is None:
+        return
+    later = [place + 1 for place in range(1, len(shared.tokens))]
+    if len(later) > 1:
+        link = kept_setting(PrefixesSettings, "prompt")
+        if st.session_state[link["key"]] not in later:
+            st.session_state[link["key"]] = None
+        name = f"Prompt, beside the earlier one it shares most with (shown: {one.prompt + 1})"
+        st.segmented_control(name, later, format_func=lambda place: f"Prompt {place}", **link)
+    st.markdown(f"**{plain(title(shared, one))}** {plain(reason(shared, one))}")
+    if written := sides(shared, one):
+        st.html(written)
 
 
 def tree_figure(shared: Shared) -> Drawing:
