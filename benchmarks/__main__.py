@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from benchmarks import against_kvpress, decode, equality, long_stream, methods, results, second_start, speed
+from benchmarks import against_kvpress, decode, equality, long_stream, methods, results, second_start, speed, trust
 from benchmarks.results import Figure, Row
 
 PARTS: dict[str, Callable[[], Iterator[Figure | Row]]] = {
@@ -19,6 +19,7 @@ PARTS: dict[str, Callable[[], Iterator[Figure | Row]]] = {
     "long stream": long_stream.figures,
     "kvpress": against_kvpress.figures,
     "second start": second_start.figures,
+    "trust": trust.figures,
     results.METHODS: methods.rows,
 }
 

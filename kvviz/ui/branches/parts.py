@@ -8,6 +8,7 @@ from kvviz.ui.branches import view as look
 from kvviz.ui.branches.run import Drafted, cost_job
 from kvviz.ui.shell import waiting
 from kvviz.ui.shell.chart import show
+from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import plain
 
@@ -15,7 +16,7 @@ from kvviz.ui.shell.words import plain
 def draw(part: str, view: View, drafted: Drafted, step: int) -> None:
     """The part that is open."""
     if part == "lengths":
-        st.markdown(plain(look.length_words(drafted)))
+        st.markdown(plain(look.length_words(drafted)), help=meaning("draft"))
         show(look.lengths_figure(drafted, step), "lengths-accepted")
     elif part == "mask":
         show(look.mask_figure(drafted, step), "tree-mask")

@@ -12,6 +12,7 @@ from kvviz.ui.precision.errors import Measured, percent
 from kvviz.ui.precision.settings import PrecisionSettings
 from kvviz.ui.shell.chart import show
 from kvviz.ui.shell.drawn import drawn
+from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import plain
 
@@ -22,7 +23,7 @@ def draw(view: View, found: Measured) -> None:
     """The chosen layer and head, channel by channel."""
     chosen = view.of(PrecisionSettings)
     layer, head = place(view, found)
-    st.markdown(plain(channel_words(found, chosen, layer, head)))
+    st.markdown(plain(channel_words(found, chosen, layer, head)), help=meaning("outlier channel"))
     show(figure(found, chosen, layer, head), "channels-of-keys")
 
 

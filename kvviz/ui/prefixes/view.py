@@ -18,6 +18,7 @@ from kvviz.ui.prefixes.differences import breaks, chosen_break, reason, sides, t
 from kvviz.ui.prefixes.run import Shared
 from kvviz.ui.prefixes.settings import MOST_BLOCK, MOST_BLOCKS, PrefixesSettings
 from kvviz.ui.shell.drawn import drawn
+from kvviz.ui.shell.glossary import meaning
 from kvviz.ui.shell.number_fields import whole_number
 from kvviz.ui.shell.settings import PASTE
 from kvviz.ui.shell.state import kept_setting
@@ -73,7 +74,7 @@ def draw_break(shared: Shared, chosen: PrefixesSettings) -> None:
             st.session_state[link["key"]] = None
         name = f"Prompt, beside the earlier one it shares most with (shown: {one.prompt + 1})"
         st.segmented_control(name, later, format_func=lambda place: f"Prompt {place}", **link)
-    st.markdown(f"**{plain(title(shared, one))}** {plain(reason(shared, one))}")
+    st.markdown(f"**{plain(title(shared, one))}** {plain(reason(shared, one))}", help=meaning("hit", "block"))
     if written := sides(shared, one):
         st.html(written)
 
