@@ -9,7 +9,8 @@ from benchmarks.results import Figure, ratio_figure
 from benchmarks.timing import seconds_of
 from kvviz.analysis.drafts.cost import tree_cost
 from kvviz.analysis.drafts.tree import tree_of
-from kvviz.analysis.exactness.reuse import conditions, other_token, reused, uncached_logits
+from kvviz.analysis.exactness.compared import uncached_logits
+from kvviz.analysis.exactness.reuse import conditions, other_token, reused
 from kvviz.analysis.sharing.serve import serve
 from kvviz.models import tokens
 from kvviz.ui.prefixes.run import Shared

@@ -32,7 +32,8 @@ def answer(arguments: argparse.Namespace) -> dict[str, Any]:
     """``largest_gap`` in nats; exit status 2 for a tree wider than its budget."""
     check_least(arguments)
     from kvviz.analysis import estimate
-    from kvviz.analysis.drafts.speculation import Drafter, agreeing, speculate
+    from kvviz.analysis.drafts.plain import agreeing
+    from kvviz.analysis.drafts.speculation import Drafter, speculate
     from kvviz.analysis.drafts.tree import check_shape
 
     check_shape(arguments.width, arguments.depth)

@@ -12,7 +12,7 @@ from kvviz.cli.inputs import check_least, encoded, read_text, say_if_short, say_
 from kvviz.cli.options import add_model_options, number, whole
 
 if TYPE_CHECKING:
-    from kvviz.analysis.exactness.reuse import Compared
+    from kvviz.analysis.exactness.compared import Compared
 
 ABOUT = "when may a cache be reused? cached against uncached answers, and what breaks them"
 EDITED, ADAPTER, SHIFT, WINDOW = 4, 0.02, 1, 32
@@ -39,14 +39,14 @@ def answer(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     from kvviz.analysis import estimate
-    from kvviz.analysis.exactness import reuse
+    from kvviz.analysis.exactness import compared, reuse
     from kvviz.analysis.exactness.masks import masked, read_prefix
     from kvviz.analysis.exactness.removal import check_place, removal_losses
 
     ids = torch.tensor(encoded(loaded, text, arguments.tokens or sys.maxsize), device=loaded.model.device)
     say_if_short(len(ids), arguments.tokens)
     prefix = arguments.prompt_tokens or len(ids) // 2
-    reuse.check_prefix(prefix, len(ids))
+    compared.check_prefix(prefix, len(ids))
     edit = min(EDITED, prefix - 1) if arguments.edit is None else arguments.edit
     changed = reuse.conditions(
         replaced=(edit, reuse.other_token(ids.tolist(), min(edit, prefix - 1))),
@@ -59,7 +59,7 @@ def answer(arguments: argparse.Namespace) -> dict[str, Any]:
         reuse.check_condition(one, prefix)
     check_place(arguments.remove, prefix)
     inputs.refuse_work(loaded.model, estimate.writing(Setup(), PASSES * len(ids), len(ids) - prefix))
-    model, uncached = loaded.model, reuse.uncached_logits(loaded.model, ids, prefix)
+    model, uncached = loaded.model, compared.uncached_logits(loaded.model, ids, prefix)
     cached = reuse.reused(model, ids, prefix, reuse.Condition(), uncached, rows=1, progress=say_share)
     found = {name: reuse.reused(model, ids, prefix, one, uncached) for name, one in changed.items()}
     base = read_prefix(model, ids, prefix)

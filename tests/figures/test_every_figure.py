@@ -23,7 +23,8 @@ from kvviz.figures.reach import cone_map, depth_map, parts_map
 from kvviz.figures.scores import score_bars
 from kvviz.figures.sweep import Kept, loss_against_bytes
 from kvviz.figures.tradeoff import Setting, trade_off
-from kvviz.figures.tree import Node, accepted_bars, draft_tree, step_slots, tree_mask
+from kvviz.figures.tree import Node, draft_tree
+from kvviz.figures.tree_slots import accepted_bars, step_slots, tree_mask
 from kvviz.figures.weights import way_bars
 from tests.figures.examples import attention, labels, random_lifetimes
 

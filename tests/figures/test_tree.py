@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kvviz.figures import theme
-from kvviz.figures.tree import Node, accepted_bars, draft_tree, heights, share, step_slots, tree_mask
+from kvviz.figures.tree import Node, draft_tree, heights, share
+from kvviz.figures.tree_slots import accepted_bars, step_slots, tree_mask
 
 NODES = [
     Node("a", -1, 1, True, 0.25),

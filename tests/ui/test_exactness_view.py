@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kvviz.analysis.exactness.compared import Compared
 from kvviz.analysis.exactness.edits import Changes
 from kvviz.analysis.exactness.removal import OneStep
 from kvviz.analysis.exactness.renumbering import Slots
-from kvviz.analysis.exactness.reuse import Compared
 from kvviz.ui.exactness import edits, numbering, removal, reuse
 from kvviz.ui.exactness.settings import ExactnessSettings, parse_edit
 from kvviz.ui.shell.state import View

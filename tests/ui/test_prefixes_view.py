@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kvviz.analysis.sharing.serve import Served, Sharing, Snapshot
+from kvviz.analysis.sharing.serve import Sharing
+from kvviz.analysis.sharing.server import Served, Snapshot
 from kvviz.cache.sharing.sequences import Event
 from kvviz.measures.prefixes import first_difference
 from kvviz.ui.prefixes import differences, run

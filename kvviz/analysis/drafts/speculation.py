@@ -17,18 +17,17 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from kvviz.analysis.drafts.drafters import DRAFTERS, by_first_layers, check_layers, looked_up
+from kvviz.analysis.drafts.plain import agreeing, cache_gap, decoded, margin_at
 from kvviz.analysis.drafts.tree import ROOT, Tree, check_shape
-from kvviz.analysis.exactness.reuse import row_gaps
-from kvviz.cache.stores import NativeStore
+from kvviz.analysis.exactness.compared import row_gaps
 from kvviz.choices.setup import Setup
 from kvviz.knobs import suggestion
 from kvviz.run import attention
-from kvviz.run.engine import Pass
 from kvviz.run.generate import check_learned, check_sampling
 from kvviz.run.progress import Progress, Watch
 from kvviz.run.reading import Attended, Reading
 from kvviz.run.refusals import refuse_beyond_trained
-from kvviz.run.replay import BLOCK, checked_ids
+from kvviz.run.replay import checked_ids
 
 Cut = Callable[[Sequence[int]], tuple[int, ...]]
 
@@ -101,15 +100,6 @@ class Speculation:
         return sum(step.weights.nbytes + step.on_cache.nbytes for step in self.steps) + 64 * len(self.token_ids)
 
 
-@dataclass(frozen=True, eq=False)
-class Plain:
-    """Plain greedy decoding: the new tokens, their rows of logits, and the cache at the end."""
-
-    token_ids: tuple[int, ...]
-    logits: Tensor  # (n, vocabulary)
-    run: Pass
-
-
 def speculate(
     model: PreTrainedModel,
     prompt_ids: Sequence[int],
@@ -158,19 +148,6 @@ def speculate(
         cache_gap(reading, plain.run, len(ids) + agreeing(found, plain.token_ids) - 1),
         margin_at(plain, found),
     )
-
-
-def decoded(model: PreTrainedModel, ids: Tensor, count: int, stop_at: Collection[int], watch: Watch) -> Plain:
-    """Plain greedy decoding with the full cache, a token a step."""
-    run = Pass(model, Setup(), prompt_tokens=len(ids))
-    for part in ids.split(BLOCK):
-        logits = run.feed(part, last_only=True)
-    rows, chosen = [logits[-1]], [int(logits[-1].argmax())]
-    while len(chosen) < count and chosen[-1] not in stop_at:
-        watch.tell(0.5 * len(chosen) / count)
-        rows.append(run.feed(chosen[-1:])[-1])
-        chosen.append(int(rows[-1].argmax()))
-    return Plain(tuple(chosen), torch.stack(rows), run)
 
 
 def verified(reading: Reading, tree: Tree, root: int, layer: int, ended: Cut) -> tuple[Step, Tensor]:
@@ -229,34 +206,3 @@ def cut(path: Sequence[int], room: int, stop_at: Collection[int]) -> tuple[int, 
     found = tuple(path[:room])
     ends = [place for place, token in enumerate(found) if token in stop_at]
     return found[: ends[0] + 1] if ends else found
-
-
-def agreeing(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens both begin with."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
-
-
-def margin_at(plain: Plain, found: Sequence[int]) -> float | None:
-    """How close plain decoding's choice was where the two part; None if they do not."""
-    shared = agreeing(plain.token_ids, found)
-    if tuple(found) == plain.token_ids or shared >= len(plain.logits):
-        return None
-    first, second = plain.logits[shared].float().log_softmax(-1).topk(2).values.tolist()
-    return float(first - second)
-
-
-def cache_gap(reading: Reading, run: Pass, count: int) -> float:
-    """The largest difference between two caches over the first ``count`` tokens, as a share of the largest number.
-
-    A run lets go of what a window of the model's own has left behind; a reading only hides it.
-    """
-    gaps = [0.0]
-    for mine, layer in zip(reading.entries(), run.slots, strict=True):
-        assert isinstance(layer.store, NativeStore) and layer.store.entries is not None
-        for one, other in zip(mine, layer.store.entries, strict=True):
-            first = run.fed - other.shape[2]
-            if first < count:
-                difference = one[:, :, first:count] - other[:, :, : count - first]
-                gaps.append(float(difference.abs().max() / other.abs().max()))
-    return max(gaps)

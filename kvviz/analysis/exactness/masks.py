@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from kvviz.analysis.exactness.reuse import Compared, compare
+from kvviz.analysis.exactness.compared import Compared, compare
 from kvviz.run.reading import Reading
 from kvviz.run.replay import token_losses
 

@@ -9,7 +9,8 @@ import numpy as np
 import streamlit as st
 
 from kvviz.figures import Drawing
-from kvviz.figures.tree import Node, accepted_bars, draft_tree, step_slots, tree_mask
+from kvviz.figures.tree import Node, draft_tree
+from kvviz.figures.tree_slots import accepted_bars, step_slots, tree_mask
 from kvviz.text.signs import unique_labels
 from kvviz.ui.branches.run import Drafted
 from kvviz.ui.branches.settings import (

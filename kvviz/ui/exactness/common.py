@@ -46,7 +46,7 @@ class Asked:
 
     def uncached(self) -> Tensor:
         """The stock model's answers after the prefix; the last ones asked for are kept, since they take a forward."""
-        from kvviz.analysis.exactness.reuse import uncached_logits
+        from kvviz.analysis.exactness.compared import uncached_logits
 
         if self.key not in _uncached:
             found = uncached_logits(self.model, self.ids, self.prefix)
@@ -61,7 +61,7 @@ def asked(experiment: Experiment, job: Job) -> Asked:
     loaded = model_for(experiment.model, [Setup()], job)
     import torch
 
-    from kvviz.analysis.exactness.reuse import check_prefix
+    from kvviz.analysis.exactness.compared import check_prefix
 
     ids = first_tokens(experiment.model, experiment.text.content, min(experiment.tokens, TOKENS_ON_A_PAGE))
     prefix = experiment.prompt_tokens or len(ids) // 2

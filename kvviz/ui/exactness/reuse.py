@@ -17,7 +17,8 @@ from kvviz.ui.shell.state import View
 from kvviz.ui.shell.words import plain, plural, scientific
 
 if TYPE_CHECKING:
-    from kvviz.analysis.exactness.reuse import Compared, Condition
+    from kvviz.analysis.exactness.compared import Compared
+    from kvviz.analysis.exactness.reuse import Condition
 
 SAME, HALF, HALF_FORMAT = "same", "half", "bfloat16"
 ROWS = 16  # read at a time after the prefix, so that the cache is met more than once
@@ -67,7 +68,7 @@ def line_job(view: View, name: str) -> tuple[Key, Callable[[Job], Result]]:
 
 def line(given: Asked, name: str, chosen: ExactnessSettings, job: Job) -> Reused:
     """Compute one of the lines."""
-    from kvviz.analysis.exactness import reuse
+    from kvviz.analysis.exactness import compared, reuse
 
     model, ids, prefix, uncached = given.model, given.ids, given.prefix, given.uncached()
     watch = {"is_cancelled": job.is_unwanted}
@@ -77,9 +78,9 @@ def line(given: Asked, name: str, chosen: ExactnessSettings, job: Job) -> Reused
         condition = condition_of(given, name, chosen)
         rows = ROWS if name == SAME else None
         found = reuse.reused(model, ids, prefix, condition, uncached, rows=rows, **watch)  # type: ignore[arg-type]
-    own = reuse.stock_gap(model, ids, prefix, uncached) if name == SAME else 0.0
+    own = compared.stock_gap(model, ids, prefix, uncached) if name == SAME else 0.0
     words = broken_words(name, chosen, reuse.other_format(model.dtype))
-    return Reused(name, words, found, *broken_tokens(given, found), reuse.allowed_gap(model, own))
+    return Reused(name, words, found, *broken_tokens(given, found), compared.allowed_gap(model, own))
 
 
 def condition_of(given: Asked, name: str, chosen: ExactnessSettings) -> Condition:

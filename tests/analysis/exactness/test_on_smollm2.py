@@ -7,21 +7,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from kvviz.analysis.exactness.compared import Compared, allowed_gap, uncached_logits
 from kvviz.analysis.exactness.edits import changes_by_appending, changes_by_edit, edited
 from kvviz.analysis.exactness.masks import masked, read_prefix
 from kvviz.analysis.exactness.removal import one_step, removal_losses
 from kvviz.analysis.exactness.renumbering import losses_by_numbering
-from kvviz.analysis.exactness.reuse import (
-    Compared,
-    Condition,
-    allowed_gap,
-    conditions,
-    in_other_format,
-    other_token,
-    reused,
-    shifted_together,
-    uncached_logits,
-)
+from kvviz.analysis.exactness.reuse import Condition, conditions, in_other_format, other_token, reused, shifted_together
 from kvviz.choices.texts import DEFAULT_TEXT, PRESETS
 from kvviz.models import Loaded, tokens
 from kvviz.policies.streaming import Streaming

@@ -9,17 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from kvviz.analysis.exactness.reuse import (
-    Compared,
-    Condition,
-    check_prefix,
-    conditions,
-    in_other_format,
-    other_token,
-    reused,
-    shifted_together,
-    uncached_logits,
-)
+from kvviz.analysis.exactness.compared import Compared, check_prefix, uncached_logits
+from kvviz.analysis.exactness.reuse import Condition, conditions, in_other_format, other_token, reused, shifted_together
 from kvviz.models.altered import attention_matrices, in_format, with_adapter
 from tests.analysis.exactness.stock_runs import double, row_gaps, stock_read, stock_reuse
 from tests.tiny import NAMES, ROTARY, some_ids, tiny
