@@ -22,7 +22,7 @@ TELL = """found => found.violations.filter(one => ["serious", "critical"].includ
 CONTRAST = "{type: 'rule', values: ['color-contrast']}"  # all that another theme changes
 # findings in the markup of Streamlit or plotly that we cannot change: the rule, and why. There is none.
 FOREIGN: dict[str, str] = {}
-TEXT = "text=story&tokens=25&stream_tokens=32&speed_tokens=64"
+TEXT = "text=story&tokens=25&stream_tokens=32&speed_tokens=64&draft_new=4&bits_group=8&bits_residual=8"
 SCREEN: Any = {"width": 1280, "height": 800}
 TALL: Any = {"width": 1280, "height": 2000}  # what is scrolled out of sight is not looked at
 LONGEST = 1850  # pixels of a page with its first part open

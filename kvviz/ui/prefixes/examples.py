@@ -9,7 +9,7 @@ EXAMPLES = (
     Example(
         "A date breaks everything",
         "The system messages differ in one date near the top: the second prompt shares only what stands before it.",
-        {"prompts": "date", "prefix_block": "16", **FREE},
+        {"prompts": "date", "prefix_block": "16", "prefix_part": "saved", **FREE},
     ),
     Example(
         "Put the date last",
