@@ -138,6 +138,14 @@ class EntryEviction:
     def decide(self, layer: int, rows: BlockRows) -> LayerSchedule:
         if layer not in self.schedules:  # each layer is a group of its own
             group = next(group for group in self.groups if layer in group.layers)
-            group.statistics.enter(rows.keys, rows.values)
+            if self.is_over(group):  # what follows stays, and nothing is looked at any more
+                group.statistics = Statistics(group.policy)
+            else:
+                group.statistics.enter(rows.keys, rows.values)
             self.schedules |= group.advance(self.start, self.rows)
         return self.schedules[layer]
+
+    def is_over(self, group: LayerGroup) -> bool:
+        """Whether the prompt has been read, and the policy looks at nothing after it."""
+        prompt = group.context.prompt_tokens
+        return self.start >= prompt and not group.policy.may_use(self.start, self.start + self.rows, prompt)

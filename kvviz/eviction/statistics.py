@@ -16,10 +16,17 @@ def length(states: Tensor) -> Tensor:
     return torch.linalg.vector_norm(states, dim=-1, dtype=torch.promote_types(states.dtype, torch.float32))
 
 
-# of a key and a value (H, R, D) as they enter, (H, R)
+def numbers(states: Tensor) -> Tensor:
+    """The entries themselves in at least float32, the slots along the last axis, (H, R, D) → (H, D, R)."""
+    return states.to(torch.promote_types(states.dtype, torch.float32)).transpose(1, 2)
+
+
+# of a key and a value (H, R, D) as they enter, (H, R) or (H, D, R)
 AT_ENTRY: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
     "key_norm": lambda key, value: length(key),
     "value_norm": lambda key, value: length(value),
+    "key": lambda key, value: numbers(key),
+    "value": lambda key, value: numbers(value),
 }
 
 
@@ -77,6 +84,6 @@ class Statistics:
 
 def gathered(value: Tensor, slots: Tensor) -> Tensor:
     """``value`` (H, K) or (H, n, K) at ``slots`` (…, m), along its last axis; a leading axis of one layer is kept."""
-    if value.ndim == 3 and slots.ndim == 2:
-        slots = slots[:, None].expand(-1, value.shape[1], -1)
+    if value.ndim == 3:
+        slots = slots[..., None, :].expand(*slots.shape[:-1], value.shape[1], -1)
     return value.expand(*slots.shape[:-1], -1).gather(-1, slots)

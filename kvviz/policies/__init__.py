@@ -26,6 +26,8 @@ FIRST = (
     "snapkv",
     "pyramidkv",
     "knorm",
+    "keydiff",
+    "lagkv",
     "recompute",
 )
 

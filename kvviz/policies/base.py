@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # What a policy may ask to be carried beside the slots. The first kind is known when an entry enters, the second is
 # attention, which costs a pass row by row.
-ENTRY_STATISTICS = ("key_norm", "value_norm")
+ENTRY_STATISTICS = ("key_norm", "value_norm", "key", "value")
 ATTENTION_STATISTICS = ("received", "rows")
 
 
@@ -43,6 +43,7 @@ class View:
 
     ``statistics`` has what the policy ``needs``, each with the slots along its last axis:
     ``key_norm``, ``value_norm`` (…, H, K): lengths of key and value as they entered.
+    ``key``, ``value`` (…, H, D, K): their numbers, after rotation, in at least float32.
     ``received`` (H, K): attention each key got since it was appended.
     ``rows`` (H, n, K): the attention of the latest n ≤ ``observes`` queries, the latest last.
 

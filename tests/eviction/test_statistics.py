@@ -123,6 +123,12 @@ def test_norms_do_not_tie_in_bfloat16() -> None:
 
 
 def test_prompt_end_policies_say_so() -> None:
-    assert {name for name, cls in POLICIES.items() if cls.acts_once} == {"snapkv", "pyramidkv", "knorm"}
+    assert {name for name, cls in POLICIES.items() if cls.acts_once} == {
+        "snapkv",
+        "pyramidkv",
+        "knorm",
+        "keydiff",
+        "lagkv",
+    }
     assert all(issubclass(cls, PromptEnd) == cls.acts_once for cls in POLICIES.values())
     assert replace(LargeValues(), budget=3).size == 3

@@ -25,7 +25,7 @@ def fits(model_name: str, words: dict[str, str]) -> bool:
 def sized(name: str, budget: int) -> Policy:
     """The policy with a small budget, its other knobs small enough to fit."""
     cls = POLICIES[name]
-    small = {"budget": budget, "sinks": 2, "recent": 3, "observe": 4, "kernel": 3}
+    small = {"budget": budget, "sinks": 2, "recent": 3, "observe": 4, "kernel": 3, "lag": 4}
     return cls(**{f.name: small[f.name] for f in dataclasses.fields(cls) if f.name in small})
 
 

@@ -43,6 +43,8 @@ ROLES = {
     "snapkv": {"heavy", "window", "recent"},
     "pyramidkv": {"heavy", "window", "recent"},
     "knorm": {"other", "recent"},
+    "keydiff": {"other", "recent"},
+    "lagkv": {"sink", "other", "recent"},
     "random": {"other", "recent"},
     "recompute": {"recent"},
 }
