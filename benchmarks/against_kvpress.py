@@ -15,16 +15,21 @@ import venv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from benchmarks.material import loaded, text_ids
 from benchmarks.results import ROOT, Figure, ratio_figure
 from benchmarks.timing import seconds_of
 from kvviz.choices.setup import parse_setup
+from kvviz.eviction.statistics import AT_ENTRY
 from kvviz.models import DEFAULT_MODEL
 from kvviz.models.store import cache_folder
-from kvviz.run.replay import open_pass, parts
+from kvviz.policies.base import PromptEnd, View
+from kvviz.run.reading import Reading
+from kvviz.run.replay import open_pass, parts, replay
 
 TOKENS, BUDGET, ROUNDS = 1024, 256, 3
 ENVIRONMENT = ROOT / ".venv-kvpress"
@@ -33,6 +38,14 @@ SETUPS = {
     "snapkv": f"snapkv:budget={BUDGET},observe=32,kernel=5",
     "streaming": f"streaming:budget={BUDGET},sinks=4",
     "knorm": f"knorm:budget={BUDGET}",
+}
+TIE = 1e-5  # relative: another order of the same sums
+# kept sets at the prompt's end
+KEPT = {
+    "knorm": f"knorm:budget={BUDGET}",
+    "keydiff": f"keydiff:budget={BUDGET}",
+    "lagkv": f"lagkv:budget={BUDGET},lag=32,sinks=4",
+    "streaming": f"streaming:budget={BUDGET},sinks=4",
 }
 
 
@@ -46,6 +59,8 @@ def figures() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder, worker(python, Path(folder)) as other:
         for name, word in SETUPS.items():
             yield compared(name, word, other)
+        for name, word in KEPT.items():
+            yield from differing(name, word, other)
 
 
 def compared(name: str, word: str, other: subprocess.Popen[str]) -> Figure:
@@ -56,6 +71,46 @@ def compared(name: str, word: str, other: subprocess.Popen[str]) -> Figure:
         ours.append(seconds_of(lambda: compress(word)))
     what = f"compressing {TOKENS:,} tokens to {BUDGET}, {name}, by kvpress"
     return ratio_figure(what, ours[1:], theirs[1:], "≤ 1.0")
+
+
+def differing(name: str, word: str, other: subprocess.Popen[str]) -> Iterator[Figure]:
+    """Entries that one keeps and the other does not over all layers and heads, and those of them that nothing explains.
+
+    kvviz keeps the prompt's last token whatever its score, and of equal scores the later ones.
+    """
+    assert other.stdin is not None
+    print(f"kept {name}", file=other.stdin, flush=True)
+    theirs: list[list[list[int]]] = read(other)["kept"]
+    setup = parse_setup({"policy": word})
+    trace = replay(loaded().model, text_ids(TOKENS).tolist(), setup, prompt_tokens=TOKENS)
+    scores = scores_of(setup.policy) if isinstance(setup.policy, PromptEnd) else None
+    count = unexplained = 0
+    for layer, heads in enumerate(theirs):
+        for head, places in enumerate(heads):
+            only = set(places) - set(trace.kept(layer, head, TOKENS - 1).tolist())
+            count += len(only)
+            unexplained += len(only) if scores is None else below_the_cut(scores[layer][head], only)
+    held = sum(len(places) for heads in theirs for places in heads)
+    yield Figure(f"kept by kvpress alone, {name}, of {held:,} entries", count, "")
+    yield Figure(f"of these with a score below the cut, {name}", unexplained, "", "≤ 0")
+
+
+def scores_of(policy: PromptEnd) -> list[Tensor]:
+    """What every entry of the prompt is worth to the policy in each layer, (H, T), no token being the newest."""
+    reading = Reading(loaded().model)
+    reading.read(text_ids(TOKENS))
+    found = []
+    for keys, values in reading.entries():
+        numbers = {name: AT_ENTRY[name](keys[0], values[0]) for name in policy.needs}
+        places, none = torch.arange(TOKENS).expand(keys.shape[1], -1), torch.zeros(1, 1, dtype=torch.long)
+        found.append(policy.score(View(places, TOKENS, none, none, 1, TOKENS, BUDGET, numbers)))
+    return found
+
+
+def below_the_cut(scores: Tensor, places: set[int]) -> int:
+    """How many of these entries are not among the best of a head (T,), ties within the order of sums left out."""
+    cut = float(scores.sort(descending=True).values[BUDGET - 1])
+    return sum(float(scores[place]) < cut - TIE * abs(cut) for place in places)
 
 
 def compress(word: str) -> None:
@@ -116,13 +171,13 @@ def asked(process: subprocess.Popen[str], name: str) -> float:
     return float(answer["seconds"])
 
 
-def read(process: subprocess.Popen[str]) -> dict[str, float]:
+def read(process: subprocess.Popen[str]) -> dict[str, Any]:
     """The next line of the worker; CannotRun if it has ended."""
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line:
         raise CannotRun("kvpress's worker ended without an answer")
-    answer: dict[str, float] = json.loads(line)
+    answer: dict[str, Any] = json.loads(line)
     return answer
 
 

@@ -35,6 +35,8 @@ SPECS = (
     ({"policy": "snapkv:budget=256"}, "256 of the prompt, then all"),
     ({"policy": "pyramidkv:budget=256"}, "256 of the prompt on average, then all"),
     ({"policy": "knorm:budget=256"}, "256 of the prompt, then all"),
+    ({"policy": "keydiff:budget=256"}, "256 of the prompt, then all"),
+    ({"policy": "lagkv:budget=256"}, "256 of the prompt, then all"),
     ({"policy": "window:budget=768"}, "the bytes of snapkv"),
     ({"policy": "streaming:budget=768,sinks=4"}, "the bytes of snapkv"),
     ({"policy": "h2o:budget=768,recent=384"}, "the bytes of snapkv"),
