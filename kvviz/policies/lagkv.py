@@ -59,6 +59,17 @@ class Lagkv(PromptEnd):
         scaled = (parts[..., :-1, :] - low) / (high - low).clamp(min=1e-12)
         return scaled.std(-3).softmax(-1)
 
+    def notes(self, tokens: int, prompt_tokens: int) -> list[str]:
+        """Where nothing is left to rank: what always stays fills the budget."""
+        always = self.sinks + self.lag + (prompt_tokens - self.sinks) % self.lag
+        if prompt_tokens <= self.budget or always < self.budget:
+            return super().notes(tokens, prompt_tokens)
+        return [
+            f"The sinks, the last whole partition of {self.lag} and what follows it fill the budget of {self.budget} "
+            "here, "
+            "so no entry is ranked: choose a smaller lag or a larger budget."
+        ]
+
     def role_of(self, position: int, newest: int, prompt_tokens: int) -> str:
         if self.is_before_choice(newest, prompt_tokens):
             return "other"

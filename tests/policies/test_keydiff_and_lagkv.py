@@ -114,6 +114,12 @@ def test_lagkv_meets_a_small_budget_exactly(budget: int, lag: int, sinks: int, k
     assert found[0].nonzero()[:, 0].tolist() == kept
 
 
+def test_a_budget_that_leaves_nothing_to_rank_is_said() -> None:
+    assert "fill the budget of 64 here" in Lagkv(64, lag=32).notes(256, 128)[0]
+    assert Lagkv(64, lag=8).notes(256, 128) == []
+    assert "nothing is dropped" in Lagkv(200, lag=32).notes(256, 128)[0]
+
+
 def test_a_channel_that_never_changes_divides_by_nothing() -> None:
     keys = [[float(j), 1.0] for j in range(9)]
     found = Lagkv(5, lag=2, sinks=1).keep(view_of(keys, limit=5))
