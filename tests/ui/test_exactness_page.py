@@ -42,3 +42,9 @@ def test_every_part_has_its_figures(part: str, figures: int) -> None:
 def test_nonsense_is_answered_in_a_sentence(words: dict[str, str], sentence: str) -> None:
     at = opened(PAGE, **{**SMALL, **OFF, **words})
     assert sentence in said(at).replace("\\", "")
+
+
+def test_a_short_text_has_an_early_token_too() -> None:
+    at = opened(PAGE, text="story", tokens="4", **{**OFF, "break_prefix": "True"})
+    assert "another token at position 1" in " ".join(one.value for one in at.markdown) and not at.error
+    assert "There is no token" not in said(at)

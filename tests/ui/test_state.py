@@ -107,7 +107,7 @@ own = some.tuples(
         ExactnessSettings,
         part=some.sampled_from([*EXACT_PARTS]),
         prefix=some.booleans(),
-        replaced=some.integers(0, 8192),
+        replaced=some.none() | some.integers(0, 8192),
         adapter=some.integers(0, 100),
         edit=some.text(some.characters(exclude_categories=["Cs"]), max_size=LONGEST_EDIT),
         step=some.none() | some.integers(0, 8192),

@@ -16,6 +16,7 @@ from kvviz.choices.setup import Setup
 from kvviz.choices.storage import Quantised
 from kvviz.run.engine import Pass
 from kvviz.run.reading import Attended, Reading
+from kvviz.text.counting import plural
 
 Floats = NDArray[np.float64]
 
@@ -67,7 +68,7 @@ def group_of(keys: Tensor, storage: Quantised, way: str, block: int, channel: in
     blocks = len(keys) // size
     if not 0 <= block < blocks:
         raise ValueError(
-            f"There is no block {block}: {len(keys)} keys make {blocks} blocks of {size}, counted from 0."
+            f"There is no block {block}: {len(keys)} keys make {plural(blocks, 'block')} of {size}, counted from 0."
             if blocks
             else f"{len(keys)} keys do not make one block of {size}; choose a smaller group or a longer text."
         )

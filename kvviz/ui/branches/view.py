@@ -57,7 +57,7 @@ def headline(drafted: Drafted) -> str:
     dropped = sum(len(step.tree) + 1 - len(step.kept) for step in found.steps)
     same = "the text and the cache equal plain decoding" if found.is_equal else "the text parts from plain decoding"
     return (
-        f"Of {nodes} drafted tokens {taken} {'was' if taken == 1 else 'were'} accepted in {steps}; "
+        f"Of {plural(nodes, 'drafted token')} {taken} {'was' if taken == 1 else 'were'} accepted in {steps}; "
         f"{plural(dropped, 'slot')} "
         f"{'was' if dropped == 1 else 'were'} dropped; {same}."
     )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SAME, HALF, HALF_FORMAT = "same", "half", "bfloat16"
 ROWS = 16  # read at a time after the prefix, so that the cache is met more than once
+EARLY = 4  # the position of the token that is replaced where none is chosen
 CONDITIONS = ("prefix", "weights", "positions", "rule", "dtype")
 COLOURS = {
     SAME: "a",
@@ -79,7 +80,7 @@ def line(given: Asked, name: str, chosen: ExactnessSettings, job: Job) -> Reused
         rows = ROWS if name == SAME else None
         found = reuse.reused(model, ids, prefix, condition, uncached, rows=rows, **watch)  # type: ignore[arg-type]
     own = compared.stock_gap(model, ids, prefix, uncached) if name == SAME else 0.0
-    words = broken_words(name, chosen, reuse.other_format(model.dtype))
+    words = broken_words(name, chosen, replaced_at(given, chosen), reuse.other_format(model.dtype))
     return Reused(name, words, found, *broken_tokens(given, found), compared.allowed_gap(model, own))
 
 
@@ -89,11 +90,12 @@ def condition_of(given: Asked, name: str, chosen: ExactnessSettings) -> Conditio
 
     if name == SAME:
         return reuse.Condition()
-    if name == "prefix" and chosen.replaced >= given.prefix:
+    replaced = replaced_at(given, chosen)
+    if name == "prefix" and replaced >= given.prefix:
         raise ValueError(
-            f"There is no token {chosen.replaced} in the prefix to replace: it has the positions 0–{given.prefix - 1}."
+            f"There is no token {replaced} in the prefix to replace: it has the positions 0–{given.prefix - 1}."
         )
-    replaced = min(chosen.replaced, given.prefix - 1)
+    replaced = min(replaced, given.prefix - 1)
     return reuse.conditions(
         replaced=(replaced, reuse.other_token(given.ids.tolist(), replaced)),
         adapter=chosen.adapter / 100,
@@ -101,6 +103,11 @@ def condition_of(given: Asked, name: str, chosen: ExactnessSettings) -> Conditio
         window=chosen.window,
         number_format=reuse.other_format(given.model.dtype),
     )[name]
+
+
+def replaced_at(given: Asked, chosen: ExactnessSettings) -> int:
+    """The position that is chosen, else an early one."""
+    return min(EARLY, given.prefix - 1) if chosen.replaced is None else chosen.replaced
 
 
 def broken_tokens(given: Asked, found: Compared) -> tuple[str, str]:
@@ -114,12 +121,12 @@ def broken_tokens(given: Asked, found: Compared) -> tuple[str, str]:
     return expected, got
 
 
-def broken_words(name: str, chosen: ExactnessSettings, other_format: str) -> str:
+def broken_words(name: str, chosen: ExactnessSettings, replaced: int, other_format: str) -> str:
     """What differs between the run that filled the cache and the one that reuses it."""
     return {
         SAME: "nothing changed",
         HALF: f"nothing changed, all of it in {HALF_FORMAT}",
-        "prefix": f"another token at position {chosen.replaced}",
+        "prefix": f"another token at position {replaced}",
         "weights": f"other weights: attention changed by {chosen.adapter} %",
         "positions": f"positions shifted by {chosen.shift}",
         "rule": f"another rule: prefix read with a window of {chosen.window}",

@@ -49,7 +49,7 @@ class ExactnessSettings(PageSettings):
     positions: bool = switch("break_positions")
     rule: bool = switch("break_rule")
     dtype: bool = switch("break_dtype")
-    replaced: int = linked("break_at", 4, number_parser("break_at", 0, TOKENS_LIMIT))
+    replaced: int | None = place("break_at", None)  # None: an early one that the prefix has
     adapter: int = linked("break_percent", 2, number_parser("break_percent", 0, 100))
     shift: int = linked("break_shift", 1, number_parser("break_shift", 0, MOST_SHIFT))
     window: int = linked("break_window", 32, number_parser("break_window", 1, MOST_WINDOW))

@@ -33,7 +33,8 @@ def switches() -> None:
     with st.expander("How much is changed"):
         columns = st.columns(4)
         try:
-            whole_number(columns[0], "Token replaced (position)", "break_at", 4, 0, TOKENS_LIMIT)
+            looks: dict[str, Any] = {"placeholder": f"{reuse.EARLY}"}
+            whole_number(columns[0], "Token replaced (position)", "break_at", None, 0, TOKENS_LIMIT, **looks)
             whole_number(columns[1], "Weights changed by (%)", "break_percent", 2, 0, 100)
             whole_number(columns[2], "Positions shifted by", "break_shift", 1, 0, MOST_SHIFT)
             whole_number(columns[3], "Window of the prefix (tokens)", "break_window", 32, 1, MOST_WINDOW)
