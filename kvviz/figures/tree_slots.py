@@ -90,16 +90,20 @@ def step_slots(labels: Sequence[str], cached: int, kept: Sequence[int], *, title
 
 
 def accepted_bars(drafted: Sequence[int], accepted: Sequence[int], chosen: int, *, title: str = "") -> Drawing:
-    """Drafted and accepted tokens of every step; ``chosen`` is drawn in B's colour."""
+    """Drafted and accepted tokens of every step; those of the step ``chosen`` in B's colour, under a name of their "
+    "own."""
     steps = list(range(len(accepted)))
     fig = go.Figure()
     fig.add_bar(
         x=steps, y=list(drafted), name="drafted", marker_color=theme.GONE, hovertemplate="%{y} drafted<extra></extra>"
     )
-    colours = [theme.ACCENT["b" if step == chosen else "a"] for step in steps]
-    fig.add_bar(
-        x=steps, y=list(accepted), name="accepted", marker_color=colours, hovertemplate="%{y} accepted<extra></extra>"
-    )
+    for name, side, shown in (
+        ("accepted", "a", [step for step in steps if step != chosen]),
+        ("accepted in the step shown", "b", [step for step in steps if step == chosen]),
+    ):
+        bars: dict[str, Any] = {"x": shown, "y": [accepted[step] for step in shown], "name": name}
+        colour = theme.ACCENT["a" if side == "a" else "b"]
+        fig.add_bar(**bars, marker_color=colour, hovertemplate="%{y} accepted<extra></extra>")
     fig.update_xaxes(bare(), title_text="step", tickformat="d")
     fig.update_yaxes(bare(), title_text="tokens", showgrid=True, gridcolor=theme.GRID, rangemode="tozero")
     mean = float(np.mean(accepted)) if len(accepted) else 0.0
@@ -107,5 +111,5 @@ def accepted_bars(drafted: Sequence[int], accepted: Sequence[int], chosen: int, 
         f"{title or 'Accepted tokens'}: {mean:.3g} a step on average, {sum(accepted)} in {plural(len(steps), 'step')}."
     )
     lay_out(fig, kind=f"accepted {len(steps)}", alt=alt, height=HEIGHT, title=title, above=LEGEND_ROW + 10)
-    fig.update_layout(legend_above(2), barmode="overlay")
+    fig.update_layout(legend_above(3), barmode="overlay")
     return Drawing(fig, Table(("step", "drafted", "accepted"), (steps, list(drafted), list(accepted))), alt)

@@ -48,5 +48,6 @@ def test_kept_slots_move_together() -> None:
 
 def test_accepted_tokens_step_by_step() -> None:
     drawing = accepted_bars([4, 4], [1, 3], 1)
-    assert list(drawing.figure.data[1].marker.color) == [theme.ACCENT["a"], theme.ACCENT["b"]]
+    bars = [(list(bar.x), list(bar.y), bar.marker.color) for bar in drawing.figure.data[1:]]
+    assert bars == [([0], [1], theme.ACCENT["a"]), ([1], [3], theme.ACCENT["b"])]
     assert "2 a step on average, 4 in 2 steps" in drawing.alt

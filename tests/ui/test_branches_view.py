@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from kvviz.analysis.drafts.cost import TreeCost
 from kvviz.analysis.drafts.speculation import Speculation, Step
@@ -18,20 +19,30 @@ TREE = Tree((5, 6, 7), (ROOT, 0, ROOT))
 WEIGHTS = np.where(TREE.mask(0).numpy(), 0.1, 0.0).astype(np.float32)[None]
 FIRST = Step(2, 4, Tree(), (), (4,), np.ones((1, 1, 1), np.float32), np.zeros((1, 1), np.float32))
 BEST = Step(3, 4, TREE, (0,), (5, 9), WEIGHTS, np.zeros((1, 4), np.float32))
-FOUND = Speculation(3, (4, 5, 9), (4, 5, 9), (FIRST, BEST), 4e-5, 1e-6, None)
+FOUND = Speculation(3, (4, 5, 9), (4, 5, 9), (FIRST, BEST), 4e-5, 1e-6, None, 2e-4, 1.2e-5)
 DRAFTED = Drafted(FOUND, {token: f"t{token}" for token in range(10)}, (1, 2, 3), "t4t5t9", 14, 0)
 
 
 def test_the_headline_counts_drafts_and_slots() -> None:
     assert look.headline(DRAFTED) == (
-        "Of 3 drafted tokens 1 was accepted in 2 steps; 2 slots were dropped; the text and the cache equal plain "
-        "decoding."
+        "Of 3 drafted tokens 1 was accepted in 2 steps; the slots of the other 2 were dropped; the text and the cache "
+        "equal "
+        "plain decoding."
     )
     none = replace(DRAFTED, found=replace(FOUND, steps=(FIRST,)))
     assert look.headline(none).startswith("Nothing was drafted in 1 step")
     other = replace(DRAFTED, found=replace(FOUND, greedy_token_ids=(4, 5, 8), margin=1e-6))
     assert "the text parts from plain decoding" in look.headline(other)
     assert "two best choices lie 1.0·10⁻⁶ nats apart" in look.equal_words(other)
+
+
+@pytest.mark.parametrize("wrong", [{"largest_gap": 3.0}, {"cache_gap": 1.0}])
+def test_numbers_that_rounding_does_not_explain_are_not_called_equal(wrong: dict[str, float]) -> None:
+    other = replace(DRAFTED, found=replace(FOUND, **wrong))  # type: ignore[arg-type]
+    assert "equal plain decoding" not in look.headline(other)
+    assert "differ by more than rounding explains" in look.headline(other)
+    assert "more than another order of the same sums explains" in look.equal_words(other)
+    assert "adds up in another order" in look.equal_words(DRAFTED)
 
 
 def test_the_best_step_is_shown_unless_one_is_chosen() -> None:

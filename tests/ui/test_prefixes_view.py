@@ -103,7 +103,10 @@ def test_savings_in_numbers() -> None:
     said = look.saved_words(DATED)
     assert "Of 8 tokens 2 were hits, so 6 were computed: 25% of the prefill work is saved" in said
     assert "0.2 s instead of 0.4 s (0.5 times)" in said and "1 MiB instead of 4 MiB" in said
-    assert "at most 1.0·10⁻⁵ nats" in look.equal_words(DATED)
+    assert "at most 1.0·10⁻⁵ nats. Up to 2·10⁻⁴" in look.equal_words(DATED)
+    served = tuple(replace(one, gaps=one.gaps + 3) for one in DATED.sharing.prompts)
+    wrong = replace(DATED, sharing=replace(DATED.sharing, prompts=served))
+    assert "3 nats. In float32 that is more than the 2·10⁻⁴" in look.equal_words(wrong)
     assert len(look.gap_figure(DATED).figure.data) == 2
     assert "of which 2 were hits" in look.tree_figure(DATED).alt
 

@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 from kvviz.analysis.drafts.drafters import DRAFTERS, by_first_layers, check_layers, looked_up
 from kvviz.analysis.drafts.plain import agreeing, cache_gap, decoded, margin_at
 from kvviz.analysis.drafts.tree import ROOT, Tree, check_shape
-from kvviz.analysis.exactness.compared import row_gaps
+from kvviz.analysis.exactness.compared import LEAST_ALLOWED, row_gaps, stock_gap, uncached_logits
 from kvviz.choices.setup import Setup
 from kvviz.knobs import suggestion
 from kvviz.run import attention
@@ -29,6 +29,7 @@ from kvviz.run.reading import Attended, Reading
 from kvviz.run.refusals import refuse_beyond_trained
 from kvviz.run.replay import checked_ids
 
+ROUNDINGS = 100  # of a number's last digit that a key or value may be off, as a share of the largest one
 Cut = Callable[[Sequence[int]], tuple[int, ...]]
 
 
@@ -85,10 +86,18 @@ class Speculation:
     largest_gap: float  # log-probability, nats, over the rows whose token was written the same in both
     cache_gap: float  # the largest difference of a key's or value's number, as a share of the largest number
     margin: float | None  # where both part: how far plain decoding's first and second choice lie apart, nats
+    allowed_gap: float  # nats that another order of the same sums may change
+    allowed_cache_gap: float  # the same of the cache
 
     @property
     def is_equal(self) -> bool:
         return self.token_ids == self.greedy_token_ids
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether text, log-probabilities and cache are those of plain decoding but for rounding."""
+        within = self.largest_gap <= self.allowed_gap and self.cache_gap <= self.allowed_cache_gap
+        return self.is_equal and within
 
     @property
     def accepted(self) -> list[int]:
@@ -147,7 +156,17 @@ def speculate(
         max(gaps, default=0.0),
         cache_gap(reading, plain.run, len(ids) + agreeing(found, plain.token_ids) - 1),
         margin_at(plain, found),
+        allowed_for(model, text, max(gaps, default=0.0)),
+        ROUNDINGS * torch.finfo(model.dtype).eps,
     )
+
+
+def allowed_for(model: PreTrainedModel, text: Sequence[int], gap: float) -> float:
+    """What rounding may change in log-probability, nats; the stock model's own two ways are asked where it matters."""
+    if gap <= LEAST_ALLOWED or len(text) < 3:
+        return LEAST_ALLOWED
+    ids, prefix = torch.tensor(text, device=model.device), len(text) // 2
+    return max(LEAST_ALLOWED, 2 * stock_gap(model, ids, prefix, uncached_logits(model, ids, prefix)))
 
 
 def verified(reading: Reading, tree: Tree, root: int, layer: int, ended: Cut) -> tuple[Step, Tensor]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kvviz.analysis.drafts.cost import TreeCost
     from kvviz.analysis.drafts.speculation import Step
 
+NOT_EXPLAINED = "that is more than another order of the same sums explains"
 TAIL = 6  # cached tokens that are drawn beside a block
 
 
@@ -54,13 +55,21 @@ def headline(drafted: Drafted) -> str:
     taken, steps = sum(found.accepted), plural(len(found.steps), "step")
     if not nodes:
         return f"Nothing was drafted in {steps}: no word of the text came before; draft with the first layers instead."
-    dropped = sum(len(step.tree) + 1 - len(step.kept) for step in found.steps)
-    same = "the text and the cache equal plain decoding" if found.is_equal else "the text parts from plain decoding"
+    dropped = nodes - taken
     return (
         f"Of {plural(nodes, 'drafted token')} {taken} {'was' if taken == 1 else 'were'} accepted in {steps}; "
-        f"{plural(dropped, 'slot')} "
-        f"{'was' if dropped == 1 else 'were'} dropped; {same}."
+        f"the slots of the other {dropped} were dropped; {equal_in_short(drafted)}."
     )
+
+
+def equal_in_short(drafted: Drafted) -> str:
+    """What is the same as in plain decoding; equal is only what is within the tolerance."""
+    found = drafted.found
+    if not found.is_equal:
+        return "the text parts from plain decoding"
+    if not found.is_exact:
+        return "the text is that of plain decoding, but its numbers differ by more than rounding explains"
+    return "the text and the cache equal plain decoding"
 
 
 def names_of(drafted: Drafted, tokens: Sequence[int], first: int) -> list[str]:
@@ -181,10 +190,11 @@ def equal_words(drafted: Drafted) -> str:
         else f"The texts part where plain decoding's two best choices lie {scientific(found.margin or 0.0)} nats apart"
     )
     return (
-        f"{text}. The rows that wrote them differ by at most {scientific(found.largest_gap)} nats in log-probability, "
-        "keys "
-        f"and values in the cache by {scientific(found.cache_gap)} of their largest number: a block of rows adds up in "
-        "another order than single steps (allowed: 2·10⁻⁴ nats). In float64 both are equal to 10⁻⁹."
+        f"{text}. The rows that wrote them differ by at most {scientific(found.largest_gap)} nats in log-probability "
+        f"(allowed {scientific(found.allowed_gap)}), keys and values in the cache by {scientific(found.cache_gap)} of "
+        f"their largest number (allowed {scientific(found.allowed_cache_gap)}): "
+        f"{'a block of rows adds up in another order than single steps' if found.is_exact else NOT_EXPLAINED}. On tiny "
+        "models in float64 both are equal to 10⁻⁹."
     )
 
 

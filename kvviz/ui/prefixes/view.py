@@ -24,6 +24,7 @@ from kvviz.ui.shell.settings import PASTE
 from kvviz.ui.shell.state import kept_setting
 from kvviz.ui.shell.words import plain, plural, scientific
 
+ROUNDING = 2e-4  # nats; what another order of the same sums may change in float32
 MIB, BEGINNING = 2**20, 28  # characters of a branch that are written above it
 
 
@@ -152,12 +153,18 @@ def saved_figure(shared: Shared) -> Drawing:
 
 
 def equal_words(shared: Shared) -> str:
-    """The largest gap and what counts as equal."""
+    """The largest gap, and whether it counts as equal."""
+    gap = shared.sharing.largest_gap
+    told = (
+        "Up to 2·10⁻⁴ is another order of the same sums in float32, for blocks of rows of another size; on tiny models in "
+        "float64 both are equal to 10⁻⁹."
+        if gap <= ROUNDING
+        else "In float32 that is more than the 2·10⁻⁴ that another order of the same sums explains; half precision "
+        "rounds a thousand times as coarsely."
+    )
     return (
         "Every token that was computed over shared blocks is compared with a fresh run of the whole prompt: "
-        f"log-probabilities differ by at most {scientific(shared.sharing.largest_gap)} nats. Up to 2·10⁻⁴ is another "
-        "order "
-        "of the same sums in float32, for blocks of rows of another size; in float64 both are equal to 10⁻⁹."
+        f"log-probabilities differ by at most {scientific(gap)} nats. {told}"
     )
 
 
