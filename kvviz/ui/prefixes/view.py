@@ -156,7 +156,8 @@ def equal_words(shared: Shared) -> str:
     """The largest gap, and whether it counts as equal."""
     gap = shared.sharing.largest_gap
     told = (
-        "Up to 2·10⁻⁴ is another order of the same sums in float32, for blocks of rows of another size; on tiny models in "
+        "Up to 2·10⁻⁴ is another order of the same sums in float32, for blocks of rows of another size; on tiny models "
+        "in "
         "float64 both are equal to 10⁻⁹."
         if gap <= ROUNDING
         else "In float32 that is more than the 2·10⁻⁴ that another order of the same sums explains; half precision "
