@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kvviz.analysis.sharing.serve import Sharing
+from kvviz.analysis.sharing.serve import Sharing, serve
 from kvviz.analysis.sharing.server import Served, Snapshot
 from kvviz.cache.sharing.sequences import Event
 from kvviz.measures.prefixes import first_difference
@@ -17,6 +17,7 @@ from kvviz.ui.prefixes.run import Shared
 from kvviz.ui.prefixes.settings import PrefixesSettings
 from kvviz.ui.shell.settings import PASTE
 from kvviz.ui.shell.state import View
+from tests.tiny import tiny
 
 MIB = 2**20
 
@@ -76,6 +77,20 @@ def test_equal_tokens_that_fill_no_block_are_said() -> None:
     wide = replace(DATED, sharing=replace(DATED.sharing, block=16))
     none = replace(wide, sharing=replace(wide.sharing, prompts=shared(*map(list, DATED.pieces)).sharing.prompts))
     assert "The 2 equal tokens before it do not fill a block of 16: no hit." in differences.reason(none, only)
+
+
+@pytest.mark.parametrize("end", [" x", " y"])
+def test_what_was_evicted_is_not_put_down_to_the_block_size(end: str) -> None:
+    """Prompt 3 begins like prompt 1, whose blocks had to leave: really served under a budget of three blocks."""
+    long, other = [f"a{place}" for place in range(8)], [f"b{place}" for place in range(8)]
+    texts = ([*long, " x"], [*other, " x"], [*long, end])
+    names = sorted({piece for text in texts for piece in text})
+    ids = tuple(tuple(names.index(piece) for piece in text) for text in texts)
+    pieces = tuple(map(tuple, texts))
+    for limit, words in ((3, "8 of those had been evicted"), (None, "whole blocks of 4")):
+        found = Shared(serve(tiny("llama"), ids, block=4, limit=limit), ids, pieces, pieces)
+        said = differences.reason(found, differences.breaks(found)[-1])
+        assert words in said and "do not fill a block" not in said and ("evicted" in said) == (limit is not None)
 
 
 def test_both_sides_are_escaped() -> None:

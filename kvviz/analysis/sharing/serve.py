@@ -87,10 +87,10 @@ def check_sizes(lengths: Sequence[int], block: int, limit: int | None, answers: 
         raise ValueError(f"Blocks of {block} tokens are not possible; choose from 1 to {MOST_BLOCK}.")
     if answers not in (1, 2):
         raise ValueError(f"{answers} answers to a prompt are not possible; choose 1 or 2.")
-    for place, tokens in enumerate(lengths):
-        needed = -(-tokens // block) + (0 if answers == 1 else 1 if tokens % block else 2)
-        if limit is not None and needed > limit:
-            raise ValueError(
-                f"Prompt {place + 1} needs {plural(needed, 'block')} of {block} and the budget is {limit}; choose a "
-                f"budget of at least {needed}, or 0 for none."
-            )
+    needs = [-(-tokens // block) + (0 if answers == 1 else 1 if tokens % block else 2) for tokens in lengths]
+    needed = max(needs)
+    if limit is not None and needed > limit:
+        raise ValueError(
+            f"Prompt {needs.index(needed) + 1} needs {plural(needed, 'block')} of {block} and the budget is {limit}; "
+            f"choose a budget of at least {needed}, or none."
+        )

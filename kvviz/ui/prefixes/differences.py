@@ -51,23 +51,38 @@ def reason(shared: Shared, one: Break) -> str:
     if one.position == 0:
         return f"{said} It is the very first token, so nothing can be shared."
     hits = shared.sharing.prompts[one.prompt].hit_tokens
-    lost = one.shared - hits
+    if gone := evicted_words(shared, one):
+        return f"{said} {gone}"
+    lost = max(0, one.shared - hits)  # an answer to another prompt may have been a hit beyond it
     if hits == 0:
         return f"{said} The {plural(one.shared, 'equal token')} before it do not fill a block of {block}: no hit."
     part = f", {plural(lost, 'equal token')} more {'does' if lost == 1 else 'do'} not fill another one" if lost else ""
     return f"{said} Hits are the {hits} tokens in whole blocks of {block} before it{part}."
 
 
+def evicted_words(shared: Shared, one: Break) -> str:
+    """That whole blocks of the common beginning had to leave before the prompt came; empty where none did."""
+    served, block = shared.sharing.prompts[one.prompt], shared.sharing.block
+    whole = min(one.shared, served.tokens - 1) // block * block
+    if served.hit_tokens >= whole:
+        return ""
+    return (
+        f"{whole} of the {plural(one.shared, 'equal token')} fill whole blocks of {block}, but "
+        f"{whole - served.hit_tokens} of those had been evicted for want of room: {served.hit_tokens} were hits."
+    )
+
+
 def ended_words(shared: Shared, one: Break) -> str:
     """Of two prompts one of which is the beginning of the other."""
     mine, other = len(shared.tokens[one.prompt]), len(shared.tokens[one.other])
     block, hits = shared.sharing.block, shared.sharing.prompts[one.prompt].hit_tokens
+    gone = evicted_words(shared, one)
     rule = f"{hits} of its {mine} tokens were hits: whole blocks of {block} only, and the last token is always computed"
     if mine == other:
-        return f"It is the same prompt once more. {rule}, for its answer is wanted."
+        return f"It is the same prompt once more. {gone or f'{rule}, for its answer is wanted.'}"
     if mine < other:
-        return f"It is the beginning of prompt {one.other + 1}. {rule}."
-    return f"It goes on where prompt {one.other + 1} ends, so all of that could be shared. {rule}."
+        return f"It is the beginning of prompt {one.other + 1}. {gone or f'{rule}.'}"
+    return f"It goes on where prompt {one.other + 1} ends, so all of that could be shared. {gone or f'{rule}.'}"
 
 
 def kind_of_difference(shared: Shared, one: Break, mine: str, other: str) -> str:

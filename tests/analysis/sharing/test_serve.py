@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,8 @@ from hypothesis import strategies as some
 from kvviz.analysis.sharing.serve import serve
 from kvviz.models import Loaded, tokens
 from kvviz.run.progress import Cancelled
-from tests.analysis.exactness.stock_runs import double, row_gaps, stock_read
+from kvviz.run.reading import Reading
+from tests.analysis.exactness.stock_runs import double, row_gaps
 from tests.tiny import NAMES, some_ids, tiny
 
 BASE = some_ids(20).tolist()
@@ -29,13 +32,26 @@ def test_answers_are_those_of_a_fresh_run(name: str, block: int) -> None:
     assert [len(one.gaps) for one in found.prompts] == [one.tokens - one.hit_tokens for one in found.prompts]
 
 
-def test_a_fresh_run_is_the_stock_models() -> None:
-    """The second computation: the stock model's own cache of the common beginning, and the rest read over it."""
-    found = serve(tiny("llama"), PROMPTS[:2], block=4)
-    _, cache = stock_read(double("llama"), torch.tensor(BASE))
-    mine, _ = stock_read(double("llama"), torch.tensor([5]), held_before=cache)
-    whole, _ = stock_read(double("llama"), torch.tensor(PROMPTS[1]))
-    assert float(row_gaps(mine, whole[20:]).max()) <= 1e-9 and found.prompts[1].gaps.shape == (1,)
+@pytest.mark.parametrize("name", NAMES)
+def test_both_runs_are_the_stock_models(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second computation is the stock model's own: of what was read over shared blocks, and of the fresh run."""
+    read, plain = [], Reading.read
+
+    def watched(self: Reading, *args: Any, **more: Any) -> torch.Tensor:
+        read.append((self.held, plain(self, *args, **more)))
+        return read[-1][1]
+
+    monkeypatch.setattr(Reading, "read", watched)
+    found = serve(tiny(name), PROMPTS, block=4)
+    runs = iter(read)
+    for tokens_of, one in zip(PROMPTS, found.prompts, strict=True):
+        with (
+            torch.inference_mode()
+        ):  # without a mask of ours: windows of the model's own are the stock model's to honour
+            whole = double(name)(input_ids=torch.tensor([tokens_of]), use_cache=False).logits[0]
+        for held in (one.hit_tokens, 0):
+            before, logits = next(runs)
+            assert before == held and float(row_gaps(logits, whole[held:]).max()) <= 1e-9
 
 
 def test_bytes_are_those_of_the_distinct_blocks() -> None:
@@ -86,6 +102,7 @@ def test_random_prompts_answer_as_fresh_ones(
         ([], {}, "There is no prompt"),
         ([[1]], {"block": 0}, "Blocks of 0 tokens are not possible; choose from 1 to 256"),
         ([[1, 2, 3]], {"block": 2, "limit": 1}, "Prompt 1 needs 2 blocks of 2 and the budget is 1"),
+        ([[1, 2, 3], [1] * 9], {"block": 2, "limit": 1}, "Prompt 2 needs 5 blocks of 2 and the budget is 1; choose a"),
         ([[1, 2]], {"block": 2, "limit": 2, "answers": 2}, "Prompt 1 needs 3 blocks of 2"),
         ([[1]], {"answers": 3}, "3 answers to a prompt"),
     ],
