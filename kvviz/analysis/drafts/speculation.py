@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 from kvviz.analysis.drafts.drafters import DRAFTERS, by_first_layers, check_layers, looked_up
 from kvviz.analysis.drafts.plain import agreeing, cache_gap, decoded, margin_at
 from kvviz.analysis.drafts.tree import ROOT, Tree, check_shape
-from kvviz.analysis.exactness.compared import LEAST_ALLOWED, row_gaps, stock_gap, uncached_logits
+from kvviz.analysis.exactness.compared import LEAST_ALLOWED, allowed_gap, row_gaps, stock_gap, uncached_logits
 from kvviz.choices.setup import Setup
 from kvviz.knobs import suggestion
 from kvviz.run import attention
@@ -166,7 +166,7 @@ def allowed_for(model: PreTrainedModel, text: Sequence[int], gap: float) -> floa
     if gap <= LEAST_ALLOWED or len(text) < 3:
         return LEAST_ALLOWED
     ids, prefix = torch.tensor(text, device=model.device), len(text) // 2
-    return max(LEAST_ALLOWED, 2 * stock_gap(model, ids, prefix, uncached_logits(model, ids, prefix)))
+    return allowed_gap(model, stock_gap(model, ids, prefix, uncached_logits(model, ids, prefix)))
 
 
 def verified(reading: Reading, tree: Tree, root: int, layer: int, ended: Cut) -> tuple[Step, Tensor]:

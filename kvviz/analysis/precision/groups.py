@@ -6,7 +6,6 @@ import contextlib
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
@@ -75,7 +74,7 @@ def group_of(keys: Tensor, storage: Quantised, way: str, block: int, channel: in
     if not 0 <= channel < width:
         raise ValueError(f"There is no channel {channel}: a key of this model has the channels 0–{width - 1}.")
     if way == "token":
-        return in_one_key(keys[block * size], storage, block * size, channel)
+        return in_one_key(keys[block * size], storage, channel)
     members = keys[block * size : (block + 1) * size]
     codes = encode_keys(members[None], storage.bits)
     numbers = unpack(codes.packed, storage.bits, members.numel()).view(members.shape)[:, channel]
@@ -84,7 +83,7 @@ def group_of(keys: Tensor, storage: Quantised, way: str, block: int, channel: in
     return grouped(members[:, channel], numbers, codes, channel, back, places)
 
 
-def in_one_key(key: Tensor, storage: Quantised, position: int, channel: int) -> Group:
+def in_one_key(key: Tensor, storage: Quantised, channel: int) -> Group:
     """The channels of one key (D,) that share a scale with ``channel``."""
     place = channel // storage.group
     own = slice(place * storage.group, min((place + 1) * storage.group, len(key)))
@@ -133,10 +132,3 @@ def read_whole(model: PreTrainedModel, ids: Tensor, setup: Setup, block: int = 2
     for part in ids.split(block):
         run.feed(part, last_only=True)
     return run
-
-
-def numbers_held(model: PreTrainedModel, tokens: int) -> int:
-    """Keys' and values' numbers that a full cache of so many tokens holds."""
-    run = Pass(model, Setup(), prompt_tokens=1)
-    run.feed(torch.zeros(1, dtype=torch.long, device=model.device), last_only=True)
-    return run.cache_bytes // model.dtype.itemsize * tokens

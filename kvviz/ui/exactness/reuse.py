@@ -143,16 +143,11 @@ def there(jobs: Sequence[tuple[Key, Callable[[Job], Result]]]) -> list[Reused]:
 def figure(lines: Sequence[Reused], count_from: int) -> Drawing:
     """One line for each, and what rounding alone may change."""
     given = [
-        GapLine(one.words, COLOURS[one.name], one.compared.gaps, mark(one.compared))  # type: ignore[arg-type]
+        GapLine(one.words, COLOURS[one.name], one.compared.gaps, one.compared.broken_row)  # type: ignore[arg-type]
         for one in lines
     ]
     first = lines[0].compared.first + count_from
     return drawn(gap_lines, given, first, max(one.allowed for one in lines), title="")
-
-
-def mark(found: Compared) -> int | None:
-    """The row at which the answer breaks."""
-    return found.broken_row
 
 
 def headline(lines: Sequence[Reused], count_from: int) -> str:

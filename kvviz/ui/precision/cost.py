@@ -61,11 +61,11 @@ def cost_job(view: View) -> tuple[Key, Callable[[Job], Result]]:
     chosen = view.of(PrecisionSettings)
 
     def compute(job: Job) -> Result:
-        from kvviz.analysis.precision.groups import bytes_held, numbers_held, read_whole
+        from kvviz.analysis.precision.groups import bytes_held, read_whole
 
         loaded, ids = given(view, job)
         every: list[Storage] = [Native(), *storages(view)]
-        found = []
+        found: list[Cost] = []
         for place, storage in enumerate(every):
 
             def tell(share: float, place: int = place, name: str = storage.name()) -> None:
@@ -74,7 +74,8 @@ def cost_job(view: View) -> tuple[Key, Callable[[Job], Result]]:
             setup = Setup(storage=storage)
             loss = late_loss(read_under(view.experiment, setup, job, tell))
             held = bytes_held(read_whole(loaded.model, ids, setup))
-            found.append(Cost(storage.name(), loss, held, numbers_held(loaded.model, len(ids))))
+            numbers = found[0].numbers if found else held.total // loaded.model.dtype.itemsize  # the native cache's
+            found.append(Cost(storage.name(), loss, held, numbers))
         return Result(found)
 
     return ("precision-cost", *text_key(view.experiment), chosen.group, chosen.residual), compute
